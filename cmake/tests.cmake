@@ -1,0 +1,45 @@
+# Helpers that turn files and folders of tests/ into CTest tests. Every test has a label: the kind of test.
+
+# One cmocka program: `label`.`folder`.`file`.
+function(sw_cmocka_test label folder source)
+  get_filename_component(stem "${source}" NAME_WE)
+  string(REGEX REPLACE "^test_" "" stem "${stem}")
+  set(name ${label}.${stem})
+  if(folder)
+    set(name ${label}.${folder}.${stem})
+  endif()
+  add_executable(${name} "${source}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
+  target_compile_definitions(${name} PRIVATE
+    SW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SW_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE sw_flags ${sw_test_libraries} PkgConfig::CMOCKA Threads::Threads m)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120)
+endfunction()
+
+# A fuzz target's corpus replayed by a plain program, so that every build checks it.
+function(sw_fuzz_replay source)
+  get_filename_component(stem "${source}" NAME_WE)
+  add_executable(fuzz.${stem} "${source}" "${PROJECT_SOURCE_DIR}/tests/support/fuzz_replay.c")
+  set_target_properties(fuzz.${stem} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_include_directories(fuzz.${stem} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
+  target_link_libraries(fuzz.${stem} PRIVATE sw_flags ${sw_test_libraries})
+  add_test(NAME fuzz.${stem} COMMAND fuzz.${stem} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${stem}")
+  set_tests_properties(fuzz.${stem} PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()
+
+# The same target as a libFuzzer program: fuzz-<name>.
+function(sw_fuzz_target source)
+  get_filename_component(stem "${source}" NAME_WE)
+  add_executable(fuzz-${stem} "${source}")
+  target_include_directories(fuzz-${stem} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
+  target_link_libraries(fuzz-${stem} PRIVATE sw_flags ${sw_test_libraries})
+  target_link_options(fuzz-${stem} PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+# A shell test. Exit status 77 means: cannot run here, and the output says why.
+function(sw_script_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600 SKIP_RETURN_CODE 77)
+endfunction()

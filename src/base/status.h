@@ -1,0 +1,34 @@
+/* Raising, forwarding and enriching failures: the only four control macros of the project. */
+#ifndef SW_BASE_STATUS_H
+#define SW_BASE_STATUS_H
+
+#include "shardwright/error.h"
+
+/* Write the account (first writer wins nothing: the last raise stands) and return `status`. err may be NULL.
+ */
+sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line, const char *help,
+                     const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Put "context: " in front of what err says; messages then read from outside to inside. err may be NULL. */
+void sw_error_context(sw_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define SW_FAIL(err, status, help, ...) sw_fail_at((err), (status), __FILE__, __LINE__, (help), __VA_ARGS__)
+
+#define SW_TRY(call)                                                                                         \
+    do {                                                                                                     \
+        sw_status try_status_ = (call);                                                                      \
+        if (try_status_ != SW_OK)                                                                            \
+            return try_status_;                                                                              \
+    } while (0)
+
+#define SW_IGNORE(call)                                                                                      \
+    do {                                                                                                     \
+        sw_status ignored_ = (call);                                                                         \
+        (void)ignored_;                                                                                      \
+    } while (0)
+
+#define SW_AUTO(release) __attribute__((cleanup(release))) /* an owned local's release */
+
+#define SW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,17 @@
+/* Scanning of text that comes from files: UTF-8 as RFC 3629 has it, and the runs that JSON takes as they are.
+ */
+#ifndef SW_BASE_TEXT_H
+#define SW_BASE_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * How many bytes from the start are whole, valid UTF-8 characters; `length` when all are. Overlong forms,
+ * surrogates and what lies above U+10FFFF are not valid.
+ */
+size_t sw_utf8_valid_prefix(const void *bytes, size_t length);
+
+/* How many bytes from the start are ASCII without quote, backslash and characters below the blank. */
+size_t sw_text_plain_prefix(const void *bytes, size_t length);
+
+#endif

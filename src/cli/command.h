@@ -1,0 +1,36 @@
+/*
+ * A command: a name, an option table and one function. The function reads its arguments, calls the library
+ * and leaves its result in a buffer; printing it, reporting failures and ending the process are program.c's.
+ */
+#ifndef SW_CLI_COMMAND_H
+#define SW_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "cli/option.h"
+#include "shardwright/report.h"
+
+/* One run of a command. */
+typedef struct sw_run {
+    sw_arguments arguments;
+    sw_buffer out;        /* the result; written only when the command succeeds */
+    const char *out_path; /* set by the command: where the result goes; NULL: standard output */
+    sw_report *report;    /* findings to show, whether the command succeeds or not */
+} sw_run;
+
+typedef struct sw_command {
+    const char *name;
+    const char *summary;     /* one line for the list of commands */
+    const char *usage;       /* what stands behind the name: "MODEL --mesh AXES [--ep N]" */
+    const char *description; /* lines for --help, each ended */
+    const sw_option *options;
+    uint32_t min_operands;
+    uint32_t max_operands;
+    sw_status (*run)(sw_run *run, sw_error *err);
+} sw_command;
+
+extern const sw_command sw_command_mesh;
+
+#endif

@@ -1,0 +1,20 @@
+/* What several commands read from their command line; failures name the option they come from. */
+#include "cli/input.h"
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t mesh_row, uint32_t ep_row,
+                        sw_error *err)
+{
+    const char *axes = NULL;
+    uint32_t ep = 0;
+
+    SW_TRY(sw_arguments_require(arguments, mesh_row, &axes, err));
+    SW_TRY(sw_arguments_u32(arguments, ep_row, 1, UINT32_MAX, &ep, err));
+    sw_status status = sw_mesh_create(out, axes, ep, err);
+    if (status != SW_OK)
+        sw_error_context(err, "--%s", arguments->options[mesh_row].name);
+    return status;
+}

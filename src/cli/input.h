@@ -1,0 +1,22 @@
+/* What several commands read from their command line. */
+#ifndef SW_CLI_INPUT_H
+#define SW_CLI_INPUT_H
+
+#include "cli/option.h"
+#include "shardwright/mesh.h"
+
+/* Rows of a table for the mesh; sw_input_mesh() reads them. */
+#define SW_OPTION_MESH                                                                                       \
+    {                                                                                                        \
+        "mesh", 'm', "AXES", "axis sizes: pp, dp, cp, ep, tp, such as dp=4,cp=2,tp=8"                        \
+    }
+#define SW_OPTION_EP                                                                                         \
+    {                                                                                                        \
+        "ep", 0, "N", "experts over N of the dp*cp*tp ranks of a stage (TP-extend-EP)"                       \
+    }
+
+/* The mesh of --mesh (which must be given) and --ep. */
+sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t mesh_row, uint32_t ep_row,
+                        sw_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * BLOOM. Fused projection head by head, biases everywhere, a norm after the embedding, ALiBi (no positions in
+ * the file). Some files have the prefix "transformer.", some none.
+ */
+#include "family/families.h"
+#include "family/rows.h"
+
+static const sw_family_row rows[] = {
+    SW_TOKENS("word_embeddings.weight", "vocab, hidden"),
+    SW_NORM("word_embeddings_layernorm.weight", "hidden"),
+    SW_NORM("word_embeddings_layernorm.bias", "hidden"),
+    SW_NORM("h.#.input_layernorm.weight", "hidden"),
+    SW_NORM("h.#.input_layernorm.bias", "hidden"),
+    SW_QKV(SW_LAYOUT_QKV_PER_HEAD, "h.#.self_attention.query_key_value.weight", "3*hidden, hidden"),
+    SW_QKV(SW_LAYOUT_QKV_PER_HEAD, "h.#.self_attention.query_key_value.bias", "3*hidden"),
+    SW_ROWWISE_HEADS("h.#.self_attention.dense.weight", "hidden, hidden"),
+    SW_BIAS("h.#.self_attention.dense.bias", "hidden"),
+    SW_NORM("h.#.post_attention_layernorm.weight", "hidden"),
+    SW_NORM("h.#.post_attention_layernorm.bias", "hidden"),
+    SW_COLUMN("h.#.mlp.dense_h_to_4h.weight", "4*hidden, hidden"),
+    SW_COLUMN("h.#.mlp.dense_h_to_4h.bias", "4*hidden"),
+    SW_ROWWISE("h.#.mlp.dense_4h_to_h.weight", "hidden, 4*hidden"),
+    SW_BIAS("h.#.mlp.dense_4h_to_h.bias", "hidden"),
+    SW_NORM("ln_f.weight", "hidden"),
+    SW_NORM("ln_f.bias", "hidden"),
+    SW_LM_HEAD("lm_head.weight", "vocab, hidden", .when = "tied == 0"),
+    SW_ROWS_END,
+};
+
+static const char *const architectures[] = {"BloomForCausalLM", "BloomModel", NULL};
+static const char *const model_types[] = {"bloom", NULL};
+static const sw_family_block blocks[] = {rows, NULL};
+static const sw_default defaults[] = {
+    {SW_ATTR_INTERMEDIATE, "4*hidden"},
+    {SW_ATTR_TIED,         "1"       },
+    {SW_ATTR_NONE,         NULL      },
+};
+
+const sw_family sw_family_bloom = {
+    .name = "bloom",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+    .defaults = defaults,
+};

@@ -1,0 +1,70 @@
+/*
+ * Falcon. One name, query_key_value, and three layouts chosen by the config: by key/value group (new
+ * decoder), all queries then one key and one value (multi-query), or head by head. In the new decoder a
+ * multi_query flag that is also set means nothing; in the older one a stale num_kv_heads means nothing.
+ */
+#include "family/families.h"
+#include "family/rows.h"
+
+#define AT  "transformer.h.#."
+#define QKV AT "self_attention.query_key_value"
+
+static const sw_family_row rows[] = {
+    SW_TOKENS("transformer.word_embeddings.weight", "vocab, hidden"),
+    SW_QKV(SW_LAYOUT_QKV_GROUPED, QKV ".weight", "(heads + 2*kv_heads) * head_dim, hidden",
+           .when = "new_decoder"),
+    SW_QKV(SW_LAYOUT_QKV_GROUPED, QKV ".bias", "(heads + 2*kv_heads) * head_dim",
+           .when = "new_decoder && mlp_bias"),
+    SW_QKV(SW_LAYOUT_QKV_STACKED, QKV ".weight", "(heads + 2*kv_heads) * head_dim, hidden",
+           .when = "!new_decoder && multi_query"),
+    SW_QKV(SW_LAYOUT_QKV_STACKED, QKV ".bias", "(heads + 2*kv_heads) * head_dim",
+           .when = "!new_decoder && multi_query && mlp_bias"),
+    SW_QKV(SW_LAYOUT_QKV_PER_HEAD, QKV ".weight", "(heads + 2*kv_heads) * head_dim, hidden",
+           .when = "!new_decoder && !multi_query"),
+    SW_QKV(SW_LAYOUT_QKV_PER_HEAD, QKV ".bias", "(heads + 2*kv_heads) * head_dim",
+           .when = "!new_decoder && !multi_query && mlp_bias"),
+    SW_ROWWISE_HEADS(AT "self_attention.dense.weight", "hidden, hidden"),
+    SW_BIAS(AT "self_attention.dense.bias", "hidden", .when = "mlp_bias"),
+    SW_COLUMN(AT "mlp.dense_h_to_4h.weight", "intermediate, hidden"),
+    SW_COLUMN(AT "mlp.dense_h_to_4h.bias", "intermediate", .when = "mlp_bias"),
+    SW_ROWWISE(AT "mlp.dense_4h_to_h.weight", "hidden, intermediate"),
+    SW_BIAS(AT "mlp.dense_4h_to_h.bias", "hidden", .when = "mlp_bias"),
+    SW_NORM(AT "ln_attn.weight", "hidden", .when = "new_decoder && parallel_attn"),
+    SW_NORM(AT "ln_attn.bias", "hidden", .when = "new_decoder && parallel_attn"),
+    SW_NORM(AT "ln_mlp.weight", "hidden", .when = "new_decoder && parallel_attn"),
+    SW_NORM(AT "ln_mlp.bias", "hidden", .when = "new_decoder && parallel_attn"),
+    SW_NORM(AT "input_layernorm.weight", "hidden", .when = "!(new_decoder && parallel_attn)"),
+    SW_NORM(AT "input_layernorm.bias", "hidden", .when = "!(new_decoder && parallel_attn)"),
+    SW_NORM(AT "post_attention_layernorm.weight", "hidden", .when = "!parallel_attn"),
+    SW_NORM(AT "post_attention_layernorm.bias", "hidden", .when = "!parallel_attn"),
+    SW_NORM("transformer.ln_f.weight", "hidden"),
+    SW_NORM("transformer.ln_f.bias", "hidden"),
+    SW_LM_HEAD("lm_head.weight", "vocab, hidden", .when = "tied == 0"),
+    SW_ROWS_END,
+};
+
+static const char *const architectures[] = {"FalconForCausalLM", "FalconModel", NULL};
+static const char *const model_types[] = {"falcon", NULL};
+static const sw_family_block blocks[] = {rows, NULL};
+static const sw_default defaults[] = {
+    {SW_ATTR_MULTI_QUERY,   "1"       },
+    {SW_ATTR_PARALLEL_ATTN, "1"       },
+    {SW_ATTR_INTERMEDIATE,  "4*hidden"},
+    {SW_ATTR_TIED,          "1"       },
+    {SW_ATTR_NONE,          NULL      },
+};
+
+/* The class asks for num_kv_heads in the new decoder only. */
+static const sw_default forced[] = {
+    {SW_ATTR_KV_HEADS, "new_decoder*kv_heads + !new_decoder * (multi_query + !multi_query*heads)"},
+    {SW_ATTR_NONE,     NULL                                                                      },
+};
+
+const sw_family sw_family_falcon = {
+    .name = "falcon",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+    .defaults = defaults,
+    .forced = forced,
+};

@@ -1,0 +1,27 @@
+/*
+ * GLM-4-0414. As GLM, with two more norms a layer, on what attention and MLP give back.
+ */
+#include "family/blocks.h"
+#include "family/families.h"
+
+static const sw_family_row rows[] = {
+    SW_ROWS_ATTENTION_QKV_BIAS("model.layers.#.self_attn.", "attention_bias != 0"),
+    SW_GATE_UP("model.layers.#.mlp.gate_up_proj.weight", "2*intermediate, hidden"),
+    SW_ROWWISE("model.layers.#.mlp.down_proj.weight", "hidden, intermediate"),
+    SW_NORM("model.layers.#.post_self_attn_layernorm.weight", "hidden"),
+    SW_NORM("model.layers.#.post_mlp_layernorm.weight", "hidden"),
+    SW_ROWS_END,
+};
+
+static const char *const architectures[] = {"Glm4ForCausalLM", "Glm4Model", NULL};
+static const char *const model_types[] = {"glm4", NULL};
+static const sw_family_block blocks[] = {
+    sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
+};
+
+const sw_family sw_family_glm4 = {
+    .name = "glm4",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+};

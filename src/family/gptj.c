@@ -1,0 +1,43 @@
+/*
+ * GPT-J. Separate q, k, v without biases, one norm a layer (attention and MLP in parallel), and a head with a
+ * bias as long as the vocabulary. `attn.bias` and `attn.masked_bias` are mask buffers.
+ */
+#include "family/families.h"
+#include "family/rows.h"
+
+static const sw_family_row rows[] = {
+    SW_TOKENS("transformer.wte.weight", "vocab, hidden"),
+    SW_NORM("transformer.h.#.ln_1.weight", "hidden"),
+    SW_NORM("transformer.h.#.ln_1.bias", "hidden"),
+    SW_BUFFER("transformer.h.#.attn.bias", "1, 1, positions, positions"),
+    SW_BUFFER("transformer.h.#.attn.masked_bias", ""),
+    SW_COLUMN_HEADS("transformer.h.#.attn.k_proj.weight", "hidden, hidden"),
+    SW_COLUMN_HEADS("transformer.h.#.attn.v_proj.weight", "hidden, hidden"),
+    SW_COLUMN_HEADS("transformer.h.#.attn.q_proj.weight", "hidden, hidden"),
+    SW_ROWWISE_HEADS("transformer.h.#.attn.out_proj.weight", "hidden, hidden"),
+    SW_COLUMN("transformer.h.#.mlp.fc_in.weight", "intermediate, hidden"),
+    SW_COLUMN("transformer.h.#.mlp.fc_in.bias", "intermediate"),
+    SW_ROWWISE("transformer.h.#.mlp.fc_out.weight", "hidden, intermediate"),
+    SW_BIAS("transformer.h.#.mlp.fc_out.bias", "hidden"),
+    SW_NORM("transformer.ln_f.weight", "hidden"),
+    SW_NORM("transformer.ln_f.bias", "hidden"),
+    SW_LM_HEAD("lm_head.weight", "vocab, hidden", .when = "tied == 0"),
+    SW_LM_HEAD("lm_head.bias", "vocab"),
+    SW_ROWS_END,
+};
+
+static const char *const architectures[] = {"GPTJForCausalLM", "GPTJModel", NULL};
+static const char *const model_types[] = {"gptj", NULL};
+static const sw_family_block blocks[] = {rows, NULL};
+static const sw_default defaults[] = {
+    {SW_ATTR_INTERMEDIATE, "4*hidden"},
+    {SW_ATTR_NONE,         NULL      },
+};
+
+const sw_family sw_family_gptj = {
+    .name = "gptj",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+    .defaults = defaults,
+};

@@ -1,0 +1,21 @@
+/*
+ * MiniCPM. Llama's names; the head is tied unless the config says otherwise, and the scaling of embedding,
+ * residuals and logits has no parameters.
+ */
+#include "family/blocks.h"
+#include "family/families.h"
+
+static const char *const architectures[] = {"MiniCPMForCausalLM", "MiniCPMModel", NULL};
+static const char *const model_types[] = {"minicpm", NULL};
+static const sw_family_block blocks[] = {
+    sw_block_embed,     sw_block_attention,  sw_block_rotary,  sw_block_gated_mlp,
+    sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
+};
+
+const sw_family sw_family_minicpm = {
+    .name = "minicpm",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+    .defaults = sw_defaults_tied,
+};

@@ -1,0 +1,45 @@
+/*
+ * Phi-1, Phi-1.5, Phi-2. One norm a layer (attention and MLP in parallel), biases everywhere, the head's too.
+ * The optional q/k layer norms are one vector of a head's width for all heads.
+ */
+#include "family/blocks.h"
+#include "family/families.h"
+
+#define AT "model.layers.#."
+
+static const sw_family_row rows[] = {
+    SW_COLUMN_HEADS(AT "self_attn.q_proj.weight", "heads*head_dim, hidden"),
+    SW_COLUMN_HEADS(AT "self_attn.q_proj.bias", "heads*head_dim"),
+    SW_COLUMN_KV(AT "self_attn.k_proj.weight", "kv_heads*head_dim, hidden"),
+    SW_COLUMN_KV(AT "self_attn.k_proj.bias", "kv_heads*head_dim"),
+    SW_COLUMN_KV(AT "self_attn.v_proj.weight", "kv_heads*head_dim, hidden"),
+    SW_COLUMN_KV(AT "self_attn.v_proj.bias", "kv_heads*head_dim"),
+    SW_ROWWISE_HEADS(AT "self_attn.dense.weight", "hidden, heads*head_dim"),
+    SW_BIAS(AT "self_attn.dense.bias", "hidden"),
+    SW_NORM(AT "self_attn.q_layernorm.weight", "head_dim", .when = "qk_norm"),
+    SW_NORM(AT "self_attn.q_layernorm.bias", "head_dim", .when = "qk_norm"),
+    SW_NORM(AT "self_attn.k_layernorm.weight", "head_dim", .when = "qk_norm"),
+    SW_NORM(AT "self_attn.k_layernorm.bias", "head_dim", .when = "qk_norm"),
+    SW_COLUMN(AT "mlp.fc1.weight", "intermediate, hidden"),
+    SW_COLUMN(AT "mlp.fc1.bias", "intermediate"),
+    SW_ROWWISE(AT "mlp.fc2.weight", "hidden, intermediate"),
+    SW_BIAS(AT "mlp.fc2.bias", "hidden"),
+    SW_NORM(AT "input_layernorm.weight", "hidden"),
+    SW_NORM(AT "input_layernorm.bias", "hidden"),
+    SW_NORM("model.final_layernorm.weight", "hidden"),
+    SW_NORM("model.final_layernorm.bias", "hidden"),
+    SW_LM_HEAD("lm_head.weight", "vocab, hidden", .when = "tied == 0"),
+    SW_LM_HEAD("lm_head.bias", "vocab"),
+    SW_ROWS_END,
+};
+
+static const char *const architectures[] = {"PhiForCausalLM", "PhiModel", NULL};
+static const char *const model_types[] = {"phi", NULL};
+static const sw_family_block blocks[] = {sw_block_embed, rows, NULL};
+
+const sw_family sw_family_phi = {
+    .name = "phi",
+    .architectures = architectures,
+    .model_types = model_types,
+    .blocks = blocks,
+};

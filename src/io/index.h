@@ -1,0 +1,17 @@
+/*
+ * model.safetensors.index.json: {"metadata": {...}, "weight_map": {name: file}}. File names are plain names:
+ * separators, "..", absolute paths and empty names are refused. Order of the file is kept.
+ */
+#ifndef SW_IO_INDEX_H
+#define SW_IO_INDEX_H
+
+#include "base/file.h"
+#include "io/tensor_list.h"
+
+enum { SW_INDEX_MAX_BYTES = 1 << 30 };
+
+/* Append every name of the index, without dtype or shape; files are registered under the names in the index.
+ */
+sw_status sw_index_read(sw_tensor_list *list, sw_file_map map, const char *path, sw_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * config.json: what a model's author says about it, in one vocabulary whatever the family spells. Reading
+ * resolves the family, the attributes (config keys, then class defaults), the kind of each layer and the
+ * quantisation. Everything is checked here once; the rest of the planner trusts the numbers.
+ */
+#ifndef SW_MODEL_CONFIG_H
+#define SW_MODEL_CONFIG_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "family/attributes.h"
+
+enum { SW_CONFIG_MAX_BYTES = 16 << 20 };
+
+/* How the weights are quantised. */
+typedef enum sw_quantization_method {
+    SW_QUANTIZATION_NONE = 0,
+    SW_QUANTIZATION_FP8,
+    SW_QUANTIZATION_MXFP4,
+    SW_QUANTIZATION_GPTQ,
+    SW_QUANTIZATION_AWQ,
+    SW_QUANTIZATION_COMPRESSED_TENSORS,
+    SW_QUANTIZATION_BITSANDBYTES,
+    SW_QUANTIZATION_MLX,  /* the config's `quantization`, without a method's name */
+    SW_QUANTIZATION_OTHER /* a method that we do not know: see `name` */
+} sw_quantization_method;
+
+typedef struct sw_quantization {
+    sw_quantization_method method;
+    const char *name;   /* as the config says it; "" when there is none */
+    int64_t bits;       /* 0: not said */
+    int64_t group_size; /* inputs that share a scale; -1: all of a row; 0: not said */
+    int64_t block_rows; /* weight_block_size; 0: not in blocks */
+    int64_t block_cols;
+    bool desc_act;                  /* GPTQ: groups are taken in the order of g_idx */
+    const char *const *unconverted; /* modules_to_not_convert and its kin */
+    uint32_t n_unconverted;
+} sw_quantization;
+
+typedef struct sw_config {
+    sw_arena *arena;          /* of the strings and lists */
+    const char *architecture; /* architectures[0] as written, "" when absent */
+    const char *model_type;   /* "" when absent */
+    const char *torch_dtype;  /* torch_dtype or dtype as written, "" when absent */
+    sw_dtype dtype;           /* what it means; the family's default when absent or unknown */
+    const sw_family *family;  /* NULL when nothing is known about the architecture */
+    bool is_family_nested;    /* it is that of the nested config: the rest of the model is unknown */
+    bool has_text_config;     /* the decoder's numbers stand in a nested config */
+    sw_quantization quantization;
+    sw_attributes attributes;
+} sw_config;
+
+/*
+ * Read a config.json.
+ *
+ * map   the file's bytes
+ * path  for messages
+ * Returns SW_E_FORMAT (not JSON, not an object, a key twice, a key we use of a wrong kind; names path and
+ * line or key), SW_E_LIMIT, SW_E_NO_MEMORY. Nothing needs clearing after a failure.
+ */
+sw_status sw_config_read(sw_config *out, sw_file_map map, const char *path, sw_error *err);
+
+/* Free what the config holds. A zeroed config is fine. */
+void sw_config_clear(sw_config *config);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * How a config says that its weights are quantised: `quantization_config` of transformers and its many
+ * methods, or `quantization` of MLX. Only what decides names and shapes is read.
+ */
+#include "model/config_value.h"
+
+#include <string.h>
+
+#include "base/status.h"
+
+enum { MAX_GROUP = 1 << 30, MAX_BITS = 64 };
+
+static const struct method {
+    const char *name;
+    sw_quantization_method method;
+    int64_t bits; /* when the config does not say */
+} methods[] = {
+    {"fp8",                SW_QUANTIZATION_FP8,                8},
+    {"mxfp4",              SW_QUANTIZATION_MXFP4,              4},
+    {"gptq",               SW_QUANTIZATION_GPTQ,               0},
+    {"awq",                SW_QUANTIZATION_AWQ,                0},
+    {"compressed-tensors", SW_QUANTIZATION_COMPRESSED_TENSORS, 0},
+    {"bitsandbytes",       SW_QUANTIZATION_BITSANDBYTES,       0},
+};
+
+static void recognise(sw_quantization *out)
+{
+    out->method = SW_QUANTIZATION_OTHER;
+    for (size_t i = 0; i < SW_COUNT(methods); i++) {
+        if (strcmp(methods[i].name, out->name) == 0) {
+            out->method = methods[i].method;
+            out->bits = methods[i].bits;
+        }
+    }
+}
+
+/* The first of the keys that the object has, as an integer; untouched when it has none. */
+static sw_status read_integer(const config_source *source, const json_t *object, const char *const *keys,
+                              int64_t least, int64_t most, int64_t *out)
+{
+    for (; *keys != NULL; keys++) {
+        const json_t *value = sw_config_at(object, *keys);
+        if (value != NULL)
+            return sw_config_integer(source, *keys, value, least, most, out);
+    }
+    return SW_OK;
+}
+
+static sw_status read_block(const config_source *source, const json_t *object, sw_quantization *out)
+{
+    static const char key[] = "weight_block_size";
+    const json_t *block = sw_config_at(object, key);
+    if (block == NULL)
+        return SW_OK;
+    if (!json_is_array(block) || json_array_size(block) != 2)
+        return sw_config_mismatch(source, key, block, "a list of two integers");
+    SW_TRY(sw_config_integer(source, key, json_array_get(block, 0), 1, MAX_GROUP, &out->block_rows));
+    return sw_config_integer(source, key, json_array_get(block, 1), 1, MAX_GROUP, &out->block_cols);
+}
+
+/* Modules left as they are; each method has its own word for them. */
+static sw_status read_unconverted(const config_source *source, const json_t *object, sw_arena *arena,
+                                  sw_quantization *out)
+{
+    static const char *const keys[] = {"modules_to_not_convert", "ignored_layers", "ignore",
+                                       "llm_int8_skip_modules"};
+    for (size_t k = 0; k < SW_COUNT(keys); k++) {
+        const json_t *list = sw_config_at(object, keys[k]);
+        if (list == NULL)
+            continue;
+        if (!json_is_array(list))
+            return sw_config_mismatch(source, keys[k], list, "a list of strings");
+        size_t n = json_array_size(list);
+        const char **names = sw_arena_zero(arena, n + 1, sizeof *names);
+        if (names == NULL)
+            return sw_config_no_memory(source);
+        for (size_t i = 0; i < n; i++)
+            SW_TRY(sw_config_string(source, keys[k], json_array_get(list, i), arena, &names[i]));
+        out->unconverted = names;
+        out->n_unconverted = (uint32_t)n;
+        return SW_OK;
+    }
+    return SW_OK;
+}
+
+sw_status sw_config_quantization(const config_source *source, sw_arena *arena, sw_quantization *out)
+{
+    static const char *const bits[] = {"bits", "w_bit", "config_groups.group_0.weights.num_bits", NULL};
+    static const char *const group[] = {"group_size", "q_group_size",
+                                        "config_groups.group_0.weights.group_size", NULL};
+    sw_quantization q = {.name = ""};
+    const char *key = "quantization_config";
+    const json_t *object = sw_config_find(source, key);
+    bool is_mlx = object == NULL;
+    if (is_mlx) {
+        key = "quantization";
+        object = sw_config_find(source, key);
+    }
+    *out = q;
+    if (object == NULL)
+        return SW_OK;
+    if (!json_is_object(object))
+        return sw_config_mismatch(source, key, object, "an object");
+    SW_TRY(sw_config_string(source, "quant_method", sw_config_at(object, "quant_method"), arena, &q.name));
+    recognise(&q);
+    if (is_mlx && q.name[0] == '\0')
+        q.method = SW_QUANTIZATION_MLX;
+    SW_TRY(read_integer(source, object, bits, 0, MAX_BITS, &q.bits));
+    SW_TRY(read_integer(source, object, group, -1, MAX_GROUP, &q.group_size));
+    const json_t *desc_act = sw_config_at(object, "desc_act");
+    if (desc_act != NULL && !json_is_boolean(desc_act))
+        return sw_config_mismatch(source, "desc_act", desc_act, "a boolean");
+    q.desc_act = json_is_true(desc_act);
+    SW_TRY(read_block(source, object, &q));
+    SW_TRY(read_unconverted(source, object, arena, &q));
+    *out = q;
+    return SW_OK;
+}

@@ -1,0 +1,101 @@
+/*
+ * Typed access to config values (see config_value.h).
+ */
+#include "model/config_value.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/status.h"
+
+static const char *kind_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        break;
+    }
+    return "null";
+}
+
+sw_status sw_config_mismatch(const config_source *source, const char *key, const json_t *value,
+                             const char *expected)
+{
+    return SW_FAIL(source->err, SW_E_FORMAT, "correct the config", "%s: key \"%s\" is %s, not %s",
+                   source->path, key, kind_of(value), expected);
+}
+
+sw_status sw_config_no_memory(const config_source *source)
+{
+    return SW_FAIL(source->err, SW_E_NO_MEMORY, "", "%s: out of memory", source->path);
+}
+
+const json_t *sw_config_at(const json_t *object, const char *key)
+{
+    const json_t *at = object;
+    while (at != NULL) {
+        const char *dot = strchr(key, '.');
+        size_t length = dot == NULL ? strlen(key) : (size_t)(dot - key);
+        char name[64];
+        if (length >= sizeof name)
+            return NULL;
+        memcpy(name, key, length);
+        name[length] = '\0';
+        at = json_object_get(at, name);
+        if (dot == NULL)
+            break;
+        key = dot + 1;
+    }
+    return json_is_null(at) ? NULL : at;
+}
+
+const json_t *sw_config_find(const config_source *source, const char *key)
+{
+    const json_t *value = sw_config_at(source->text, key);
+    return value != NULL ? value : sw_config_at(source->root, key);
+}
+
+sw_status sw_config_integer(const config_source *source, const char *key, const json_t *value, int64_t least,
+                            int64_t most, int64_t *out)
+{
+    if (json_is_boolean(value)) {
+        *out = json_is_true(value);
+        return SW_OK;
+    }
+    if (!json_is_integer(value))
+        return sw_config_mismatch(source, key, value, "an integer");
+    int64_t number = json_integer_value(value);
+    if (number < least || number > most)
+        return SW_FAIL(source->err, SW_E_FORMAT, "correct the config",
+                       "%s: key \"%s\" is %" PRId64 ", not from %" PRId64 " to %" PRId64, source->path, key,
+                       number, least, most);
+    *out = number;
+    return SW_OK;
+}
+
+sw_status sw_config_string(const config_source *source, const char *key, const json_t *value, sw_arena *arena,
+                           const char **out)
+{
+    const char *copy = "";
+    if (value != NULL) {
+        if (!json_is_string(value))
+            return sw_config_mismatch(source, key, value, "a string");
+        copy = sw_arena_copy(arena, json_string_value(value), json_string_length(value));
+        if (copy == NULL)
+            return sw_config_no_memory(source);
+    }
+    *out = copy;
+    return SW_OK;
+}

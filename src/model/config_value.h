@@ -1,0 +1,47 @@
+/*
+ * Typed access to the values of a parsed config.json, with failures that name the file and the key. Shared by
+ * the files that read a config (config.c, config_layers.c, config_quantization.c) and by nothing else.
+ * JSON null counts as absent everywhere.
+ */
+#ifndef SW_MODEL_CONFIG_VALUE_H
+#define SW_MODEL_CONFIG_VALUE_H
+
+#include <jansson.h>
+
+#include "model/config.h"
+
+/* The objects of a config: the decoder's own, where nested, and the outermost. */
+typedef struct config_source {
+    const char *path;
+    const json_t *root;
+    const json_t *text; /* NULL when the decoder's numbers are not nested */
+    sw_error *err;
+} config_source;
+
+/* Value of a key ("a.b" looks into nested objects), NULL when it is absent or null. */
+const json_t *sw_config_at(const json_t *object, const char *key);
+
+/* The same, in the decoder's object first, then in the outermost. */
+const json_t *sw_config_find(const config_source *source, const char *key);
+
+/* An integer from `least` to `most`; booleans are 0 and 1. */
+sw_status sw_config_integer(const config_source *source, const char *key, const json_t *value, int64_t least,
+                            int64_t most, int64_t *out);
+
+/* A copy of a string; "" for NULL. */
+sw_status sw_config_string(const config_source *source, const char *key, const json_t *value, sw_arena *arena,
+                           const char **out);
+
+/* SW_E_FORMAT: PATH: key "KEY" is a string, EXPECTED is wanted. */
+sw_status sw_config_mismatch(const config_source *source, const char *key, const json_t *value,
+                             const char *expected);
+
+sw_status sw_config_no_memory(const config_source *source);
+
+/* config_quantization.c: `quantization_config`, or MLX's `quantization`. */
+sw_status sw_config_quantization(const config_source *source, sw_arena *arena, sw_quantization *out);
+
+/* config_layers.c: kinds of layers and layers listed as dense; needs the other attributes. */
+sw_status sw_config_layers(const config_source *source, sw_arena *arena, sw_attributes *attributes);
+
+#endif

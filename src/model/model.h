@@ -1,0 +1,76 @@
+/*
+ * A model as a tree of modules and parameters, in one order whatever the order of the files: what stands
+ * before the layers, the layers by number (inside one: the order of the family's table, experts by number),
+ * what stands after. Names are parsed once: every parameter knows its module and its pattern (its name with
+ * counts replaced by
+ * '#'), so that later phases decide per pattern and not per name.
+ */
+#ifndef SW_MODEL_MODEL_H
+#define SW_MODEL_MODEL_H
+
+#include "base/arena.h"
+#include "family/family.h"
+#include "io/tensor_list.h"
+#include "model/config.h"
+#include "shardwright/model.h"
+
+#define SW_NO_MODULE UINT32_MAX
+
+typedef struct sw_param_node {
+    uint32_t tensor; /* index into the tensor list */
+    uint32_t module; /* owner */
+    uint32_t pattern;
+    int32_t layer;  /* first count in the name, -1: none */
+    int32_t expert; /* second count in the name, -1: none */
+} sw_param_node;
+
+typedef struct sw_module_node {
+    const char *fqn; /* inside the name of its first parameter: `fqn_length` bytes, not ended by NUL */
+    uint32_t fqn_length;
+    uint32_t segment;     /* offset of the last segment in fqn */
+    uint32_t parent;      /* SW_NO_MODULE for the root; parents stand before children */
+    uint32_t first_param; /* first parameter anywhere below, in model order */
+    uint32_t n_children;
+    uint32_t n_own; /* parameters of its own */
+} sw_module_node;
+
+typedef struct sw_pattern_node {
+    const char *text;
+    uint32_t length;
+    uint32_t first_param; /* in model order */
+    uint32_t n_params;
+    const sw_family_row *row; /* of the family's table, or NULL */
+    int32_t prefix_cut;       /* see sw_family_match() */
+} sw_pattern_node;
+
+struct sw_model {
+    char *path;
+    sw_arena *arena;
+    sw_tensor_list list;
+    sw_config config;
+    const sw_family *family;
+    char *architecture; /* normalised: "qwen2moe" */
+    sw_param_node *params;
+    size_t n_params;
+    sw_module_node *modules; /* [0] is the root, "" */
+    uint32_t n_modules;
+    sw_pattern_node *patterns;
+    uint32_t n_patterns;
+    uint32_t n_layers; /* from the config, else one more than the highest layer */
+    uint64_t elements;
+    uint64_t fingerprint;
+    bool has_shapes; /* false: some shape is not known (index without shards and no table) */
+};
+
+static inline const sw_tensor_entry *sw_model_tensor(const sw_model *model, uint32_t param)
+{
+    return &model->list.tensors[model->params[param].tensor];
+}
+
+/* Index of the module with this FQN, or SW_NO_MODULE. Linear in the number of modules. */
+uint32_t sw_model_find_module(const sw_model *model, const char *fqn, size_t length);
+
+/* Build order, modules and patterns of a model whose list and config are filled. Used by sw_model_open(). */
+sw_status sw_model_build(sw_model *model, sw_error *err);
+
+#endif

@@ -1,0 +1,397 @@
+/*
+ * Classes of a model's patterns: role, side, form, layout, and where the answer came from. A family's row says all
+ * of it; a rule of words says the role, and the rest follows from what such names mean everywhere (q_proj is cut
+ * by heads). What no one can know from a name is left SW_LAYOUT_UNKNOWN and refused later, never guessed.
+ */
+#include "plan/classify.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "family/attributes.h"
+#include "plan/companion.h"
+
+/* How a segment of a name is cut when only a word rule gave the role. The first row whose word it is wins. */
+// clang-format off
+static const struct { const char *segment; sw_layout layout; } word_layouts[] = {
+    { "q_proj",    SW_LAYOUT_HEADS    },
+    { "q_b_proj",  SW_LAYOUT_HEADS    },
+    { "kv_b_proj", SW_LAYOUT_HEADS    },
+    { "k_proj",    SW_LAYOUT_KV_HEADS },
+    { "v_proj",    SW_LAYOUT_KV_HEADS },
+    { "o_proj",    SW_LAYOUT_HEADS    },
+    { "kv_proj",   SW_LAYOUT_UNKNOWN  }, /* fused: matched by the word v_proj, stored nobody knows how */
+    { "qk_proj",   SW_LAYOUT_UNKNOWN  },
+};
+
+static const char *const common_towers[] = {
+    "vision_tower", "vision_model", "visual", "audio_tower", "audio_model", "multi_modal_projector", "mm_projector",
+};
+// clang-format on
+
+static bool has_segment(const char *name, const char *word)
+{
+    return sw_role_pattern_matches(name, word, SW_MATCH_EXACT);
+}
+
+static bool is_under_tower(const sw_family *family, const char *name)
+{
+    if (family != NULL && family->towers != NULL) {
+        for (const char *const *t = family->towers; *t != NULL; t++) {
+            if (has_segment(name, *t))
+                return true;
+        }
+    }
+    for (size_t i = 0; i < SW_COUNT(common_towers); i++) {
+        if (has_segment(name, common_towers[i]))
+            return true;
+    }
+    return false;
+}
+
+static sw_layout layout_of_words(sw_role role, const char *name)
+{
+    switch (role) {
+    case SW_ROLE_EMBED:
+    case SW_ROLE_LM_HEAD:
+        return SW_LAYOUT_VOCAB;
+    case SW_ROLE_FUSED_QKV:
+    case SW_ROLE_FUSED_GATE_UP:
+        return SW_LAYOUT_UNKNOWN;
+    case SW_ROLE_MOE_EXPERT:
+    case SW_ROLE_SHARED_EXPERT:
+        return strstr(name, "gate_up") != NULL || strstr(name, "gate_and_up") != NULL ||
+                       strstr(name, "w13") != NULL
+                   ? SW_LAYOUT_UNKNOWN
+                   : SW_LAYOUT_PLAIN;
+    case SW_ROLE_COLWISE:
+    case SW_ROLE_ROWWISE:
+        for (size_t i = 0; i < SW_COUNT(word_layouts); i++) {
+            if (has_segment(name, word_layouts[i].segment))
+                return word_layouts[i].layout;
+        }
+        return SW_LAYOUT_PLAIN;
+    default:
+        return SW_LAYOUT_PLAIN;
+    }
+}
+
+/* Role by rules of words alone; the form of a batched expert weight is told from its dims. */
+static void class_from_words(sw_class *class_, sw_role role, const char *name, uint32_t n_dims)
+{
+    class_->role = role;
+    class_->layout = layout_of_words(role, name);
+    if (role == SW_ROLE_MOE_EXPERT) {
+        class_->side = sw_role_is_row_like(name) ? SW_SIDE_IN : SW_SIDE_OUT;
+        class_->form = n_dims >= 3 ? SW_FORM_EXPERTS : SW_FORM_LINEAR;
+    } else if (role == SW_ROLE_SHARED_EXPERT) {
+        class_->side = sw_role_is_row_like(name) ? SW_SIDE_IN : SW_SIDE_OUT;
+    }
+}
+
+static void class_from_row(sw_class *class_, const sw_family_row *row)
+{
+    class_->role = row->role;
+    class_->side = row->side;
+    class_->form = row->form;
+    class_->layout = row->layout;
+    class_->flags = row->flags;
+    class_->parts = row->parts;
+    class_->source = SW_RULE_FAMILY;
+    class_->rule_text = row->name;
+    class_->reason = (row->flags & SW_ROW_BUFFER) != 0 ? "buffer" : NULL;
+}
+
+/* Architecture rules of the override file for this model. */
+static const sw_role_rules *arch_rules(const sw_model *model, const sw_overrides *overrides)
+{
+    for (uint32_t i = 0; overrides != NULL && i < overrides->n_arch_roles; i++) {
+        const char *architecture = overrides->arch_roles[i].architecture;
+        if (strcmp(architecture, model->architecture) == 0)
+            return &overrides->arch_roles[i].rules;
+    }
+    return NULL;
+}
+
+typedef struct classifier {
+    sw_plan *plan;
+    const sw_overrides *overrides;
+    const sw_role_rules *arch;
+    char *lower;    /* room for the longest name, lower-cased */
+    char *pattern;  /* the same for a base name's pattern */
+    sw_error *err;
+} classifier;
+
+static void lower_into(char *out, const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        out[i] = (char)tolower((unsigned char)name[i]);
+    out[length] = '\0';
+}
+
+static bool try_arch(const classifier *c, sw_class *class_)
+{
+    for (size_t i = 0; c->arch != NULL && i < c->arch->n_rules; i++) {
+        const sw_role_rule *rule = &c->arch->rules[i];
+        for (const char *const *p = rule->patterns; *p != NULL; p++) {
+            if (!sw_role_explicit_matches(c->lower, *p))
+                continue;
+            class_->role = rule->role;
+            class_->source = SW_RULE_ARCH;
+            class_->rule = (uint32_t)i + 1;
+            class_->rule_text = *p;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_rules(const classifier *c, const sw_role_rules *rules, sw_rule_source source, sw_class *class_)
+{
+    const char *pattern = NULL;
+    int hit = sw_role_first_match(rules, c->lower, &pattern);
+
+    if (hit < 0)
+        return false;
+    class_->role = rules->rules[hit].role;
+    class_->source = source;
+    class_->rule = (uint32_t)hit + 1;
+    class_->rule_text = pattern;
+    return true;
+}
+
+/* Role of the base name in c->lower; `row` is the family's row for it. */
+static void decide(const classifier *c, const sw_family_row *row, uint32_t n_dims, sw_class *class_)
+{
+    const sw_overrides *o = c->overrides;
+    bool has_user = o != NULL && o->has_roles;
+
+    if (try_arch(c, class_) || (has_user && try_rules(c, &o->roles, SW_RULE_USER, class_))) {
+        sw_role role = class_->role;
+        if (row != NULL && row->role == role) { /* the same role: the family still knows the storage */
+            sw_class said = *class_;
+            class_from_row(class_, row);
+            class_->source = said.source;
+            class_->rule = said.rule;
+            class_->rule_text = said.rule_text;
+        } else {
+            class_from_words(class_, role, c->lower, n_dims);
+        }
+        return;
+    }
+    if (row != NULL) {
+        class_from_row(class_, row);
+        return;
+    }
+    if ((!has_user || o->extends_roles) && try_rules(c, &sw_default_role_rules, SW_RULE_DEFAULT, class_))
+        class_from_words(class_, class_->role, c->lower, n_dims);
+}
+
+/* Names that are buffers in every family: rotary frequencies and attention masks. */
+static bool is_common_buffer(const char *lower)
+{
+    return has_segment(lower, "inv_freq") || has_segment(lower, "masked_bias") || has_segment(lower, "freqs_cis") ||
+           strcmp(lower, "rope.freqs") == 0 || sw_role_pattern_matches(lower, ".rope.freqs", SW_MATCH_WHOLE);
+}
+
+static sw_class classify_name(const classifier *c, const char *name, size_t length, const char *pattern,
+                              size_t pattern_length, const sw_family_row *row, int32_t layer, uint32_t n_dims)
+{
+    const sw_model *model = c->plan->model;
+    sw_class class_ = {0};
+    size_t stem = 0;
+    const sw_companion *companion = sw_companion_of(name, length, model->config.quantization.method, &stem);
+
+    lower_into(c->lower, name, length);
+    class_.is_tower = is_under_tower(model->family, c->lower);
+    if (companion != NULL && (row == NULL || !companion->is_weight)) {
+        /* Classed by the weight it belongs to. */
+        size_t pattern_stem = pattern_length - (length - stem);
+        memcpy(c->lower + stem, ".weight", sizeof ".weight");
+        memcpy(c->pattern, pattern, pattern_stem);
+        memcpy(c->pattern + pattern_stem, ".weight", sizeof ".weight");
+        int cut = 0;
+        row = sw_family_match(model->family, c->pattern, pattern_stem + strlen(".weight"), &cut);
+    }
+    if (row != NULL)
+        row = sw_family_row_for(model->family, row, &model->config.attributes, layer < 0 ? 0 : layer);
+    decide(c, row, n_dims, &class_);
+    class_.companion = companion;
+    class_.is_packed_orphan = companion == NULL && sw_companion_is_packed_name(name, length) && row == NULL;
+    if (class_.role == SW_ROLE_SKIP && class_.source == SW_RULE_NONE && is_common_buffer(c->lower)) {
+        class_.flags |= SW_ROW_BUFFER;
+        class_.reason = "buffer";
+        class_.source = SW_RULE_DEFAULT;
+        class_.rule_text = "rotary and mask buffers";
+    }
+    return class_;
+}
+
+/* The class of the weight beside a bias of this pattern, or NULL. */
+static const sw_class *sibling_of(const sw_plan *plan, const sw_pattern_node *bias)
+{
+    const char *const leaves[] = {"weight", "qweight", "weight_packed"};
+    const size_t tail = strlen("bias");
+
+    for (uint32_t i = 0; i < plan->model->n_patterns; i++) {
+        const sw_pattern_node *p = &plan->model->patterns[i];
+        for (size_t k = 0; k < SW_COUNT(leaves); k++) {
+            size_t n = strlen(leaves[k]);
+            if (p->length == bias->length - tail + n && memcmp(p->text, bias->text, bias->length - tail) == 0 &&
+                strcmp(p->text + bias->length - tail, leaves[k]) == 0)
+                return &plan->classes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_row(const sw_class *c)
+{
+    return c->role == SW_ROLE_ROWWISE || c->side == SW_SIDE_IN;
+}
+
+static bool is_column(const sw_class *c)
+{
+    return c->role == SW_ROLE_COLWISE || c->role == SW_ROLE_LM_HEAD || c->role == SW_ROLE_FUSED_QKV ||
+           c->role == SW_ROLE_FUSED_GATE_UP;
+}
+
+/* A default BIAS beside a column weight is cut with it: an output head's bias follows the vocabulary. */
+static void settle_biases(sw_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->model->n_patterns; i++) {
+        sw_class *class_ = &plan->classes[i];
+        if (class_->role != SW_ROLE_BIAS)
+            continue;
+        const sw_pattern_node *p = &plan->model->patterns[i];
+        if (p->length < 5 || strcmp(p->text + p->length - 5, ".bias") != 0)
+            continue;
+        const sw_class *weight = sibling_of(plan, p);
+        class_->is_row_bias = weight != NULL && is_row(weight);
+        if (weight == NULL || !is_column(weight) || class_->source == SW_RULE_FAMILY)
+            continue;
+        class_->role = weight->role;
+        class_->layout = weight->layout;
+        class_->parts = weight->parts;
+        class_->form = weight->form;
+    }
+}
+
+/* Does a rule look at layer numbers, so that one class per pattern is not enough? */
+static bool looks_at_numbers(const sw_role_rules *rules)
+{
+    for (size_t i = 0; rules != NULL && i < rules->n_rules; i++) {
+        for (const char *const *p = rules->rules[i].patterns; *p != NULL; p++) {
+            for (const char *at = *p; *at != '\0'; at++) {
+                bool starts = at == *p || at[-1] == '.';
+                size_t n = strspn(at, "0123456789");
+                if (starts && n > 0 && (at[n] == '.' || at[n] == '\0'))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static uint32_t dims_of(const sw_tensor_entry *tensor)
+{
+    return tensor->shape == NULL ? 2 : tensor->shape->n_dims;
+}
+
+static sw_status classify_patterns(const classifier *c)
+{
+    sw_plan *plan = c->plan;
+    const sw_model *model = plan->model;
+
+    for (uint32_t i = 0; i < model->n_patterns; i++) {
+        const sw_pattern_node *p = &model->patterns[i];
+        const sw_tensor_entry *t = sw_model_tensor(model, p->first_param);
+        plan->classes[i] = classify_name(c, t->name, t->name_length, p->text, p->length, p->row,
+                                         model->params[p->first_param].layer, dims_of(t));
+    }
+    plan->n_classes = model->n_patterns;
+    settle_biases(plan);
+    return SW_OK;
+}
+
+/* One class a parameter: only when a user's rule needs it. */
+static sw_status classify_each(const classifier *c)
+{
+    sw_plan *plan = c->plan;
+    const sw_model *model = plan->model;
+
+    plan->class_of = sw_arena_zero(plan->arena, model->n_params + 1, sizeof *plan->class_of);
+    sw_class *all = sw_arena_zero(plan->arena, model->n_patterns + model->n_params + 1, sizeof *all);
+    if (plan->class_of == NULL || all == NULL)
+        return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %zu parameters", model->n_params);
+    memcpy(all, plan->classes, model->n_patterns * sizeof *all);
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        const sw_param_node *param = &model->params[i];
+        const sw_pattern_node *p = &model->patterns[param->pattern];
+        const sw_tensor_entry *t = sw_model_tensor(model, i);
+        sw_class own = classify_name(c, t->name, t->name_length, p->text, p->length, p->row, param->layer,
+                                     dims_of(t));
+        const sw_class *shared = &all[param->pattern];
+        plan->class_of[i] = param->pattern;
+        if (own.role != shared->role || own.source != shared->source || own.rule != shared->rule) {
+            plan->class_of[i] = plan->n_classes;
+            all[plan->n_classes++] = own;
+        }
+    }
+    plan->classes = all;
+    return SW_OK;
+}
+
+sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
+{
+    const sw_model *model = plan->model;
+    size_t longest = 0;
+
+    for (uint32_t i = 0; i < model->list.n_tensors; i++)
+        longest = model->list.tensors[i].name_length > longest ? model->list.tensors[i].name_length : longest;
+    classifier c = {.plan = plan, .overrides = overrides, .err = err};
+    c.arch = arch_rules(model, overrides);
+    c.lower = sw_arena_alloc(plan->arena, longest + sizeof ".weight");
+    c.pattern = sw_arena_alloc(plan->arena, longest + sizeof ".weight");
+    plan->classes = sw_arena_zero(plan->arena, model->n_patterns + 1, sizeof *plan->classes);
+    if (c.lower == NULL || c.pattern == NULL || plan->classes == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the roles of %u patterns", model->n_patterns);
+    SW_TRY(classify_patterns(&c));
+    bool by_number = looks_at_numbers(c.arch) ||
+                     (overrides != NULL && overrides->has_roles && looks_at_numbers(&overrides->roles));
+    return by_number ? classify_each(&c) : SW_OK;
+}
+
+const sw_class *sw_class_of(const sw_plan *plan, uint32_t param)
+{
+    uint32_t i = plan->class_of != NULL ? plan->class_of[param] : plan->model->params[param].pattern;
+    return &plan->classes[i];
+}
+
+void sw_class_rule_text(const sw_plan *plan, const sw_class *class_, char *text, size_t capacity)
+{
+    const char *what = class_->rule_text == NULL ? "" : class_->rule_text;
+
+    switch (class_->source) {
+    case SW_RULE_ARCH:
+        (void)snprintf(text, capacity, "arch_roles %s, rule %u: %s", plan->architecture, class_->rule, what);
+        break;
+    case SW_RULE_USER:
+        (void)snprintf(text, capacity, "roles, rule %u: %s", class_->rule, what);
+        break;
+    case SW_RULE_FAMILY:
+        (void)snprintf(text, capacity, "family %s: %s", plan->family, what);
+        break;
+    case SW_RULE_DEFAULT:
+        if (class_->rule == 0)
+            (void)snprintf(text, capacity, "default: %s", what);
+        else
+            (void)snprintf(text, capacity, "default rule %u: %s", class_->rule, what);
+        break;
+    default:
+        (void)snprintf(text, capacity, "no rule");
+        break;
+    }
+}

@@ -1,0 +1,212 @@
+/*
+ * The gradient-reduction plan: for each parameter the axes over which its gradient is a partial sum, each with the
+ * reason. One logical loss: a rank's loss counts its own tokens over the step's total, so every sum is a sum and
+ * nothing averages. Rules (they are the whole file):
+ *
+ *   tp  kv_replica  a piece is held by several neighbouring ranks: summed inside each group
+ *   tp  sequence    whole over tp, but its tokens are cut over tp (norms, deferred biases, routers of sliced blocks)
+ *   tp  partial     whole over tp, but used inside a region whose exit is a partial sum over tp
+ *   ep  partial     the router under an explicit ep axis: each rank routes to its own experts only
+ *   cp  context     its tokens are cut over cp
+ *   dp  data        always; for experts under TP-extend-EP edp stands for dp, cp and what is left of tp
+ *   pp  tied        a tied pair whose two uses are in different stages
+ */
+#include "plan/finish.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
+
+/* What the sums of a boundary's parameters depend on besides their facts. */
+typedef struct region {
+    bool exits_partial; /* over tp */
+    bool tokens_on_tp;  /* its computation sees a slice of the sequence */
+    bool exit_on_tp;    /* what is handed on is cut along the sequence */
+    bool tokens_on_cp;
+    bool is_moe;
+    bool extends;       /* TP-extend-EP block */
+    bool is_tied_apart; /* a tied pair in two stages */
+} region;
+
+static bool has_dim(const sw_io *io, int axis, int32_t dim)
+{
+    for (uint32_t i = 0; i < io->n; i++) {
+        const sw_placement *p = &io->entries[i].places.on[axis];
+        if (p->kind == SW_PLACE_SHARD && p->dim == dim)
+            return true;
+    }
+    return false;
+}
+
+static bool stages_differ(const sw_plan *plan)
+{
+    return plan->n_tied > 0 && plan->n_stages > 1;
+}
+
+static region look(const sw_plan *plan, const sw_spec *spec)
+{
+    bool whole = spec->type == SW_BOUNDARY_WHOLE;
+    region r = {.exits_partial = sw_spec_partial_outputs(spec) > 0 && spec->type != SW_BOUNDARY_EMBED,
+                .tokens_on_tp = has_dim(&spec->in_dst, SW_ON_TP, 1),
+                .exit_on_tp = has_dim(&spec->out_dst, SW_ON_TP, 1),
+                .tokens_on_cp = has_dim(&spec->in_dst, SW_ON_CP, 1),
+                .is_moe = spec->type == SW_BOUNDARY_MOE_MLP,
+                .extends = spec->type == SW_BOUNDARY_MOE_MLP && plan->ep_mode == SW_EP_TP_EXTEND};
+
+    if (whole && !spec->is_tower) { /* no contract says more: it works on the tokens that are there */
+        r.tokens_on_tp = plan->sequence_parallel && plan->tp > 1;
+        r.tokens_on_cp = plan->cp > 1;
+    }
+    r.is_tied_apart = stages_differ(plan) && spec->layer < 0 &&
+                      (spec->type == SW_BOUNDARY_EMBED || spec->type == SW_BOUNDARY_LM_HEAD);
+    return r;
+}
+
+static uint32_t replicas_of(const sw_placement *p)
+{
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; p->cut != NULL && i < p->cut->n_segments; i++)
+        most = p->cut->segments[i].replicas > most ? p->cut->segments[i].replicas : most;
+    return most;
+}
+
+static void sum_over(sw_grad_list *list, sw_axis axis, uint32_t group, const char *reason)
+{
+    list->sums[list->n].axis = axis;
+    list->sums[list->n].group = group;
+    list->sums[list->n].reason = reason;
+    list->n++;
+}
+
+static void over_tp(const sw_facts *f, const region *r, sw_grad_list *list)
+{
+    const sw_placement *p = &f->places.on[SW_ON_TP];
+
+    if (p->kind == SW_PLACE_SHARD) {
+        if (replicas_of(p) > 1)
+            sum_over(list, SW_AXIS_TP, replicas_of(p), "kv_replica");
+        return;
+    }
+    if (f->is_deferred) {
+        if (r->exit_on_tp)
+            sum_over(list, SW_AXIS_TP, 0, "sequence");
+        return;
+    }
+    if (r->tokens_on_tp)
+        sum_over(list, SW_AXIS_TP, 0, "sequence");
+    else if (r->exits_partial)
+        sum_over(list, SW_AXIS_TP, 0, "partial");
+}
+
+static sw_grad_list sums_of(const sw_plan *plan, const sw_facts *f, const region *r)
+{
+    sw_grad_list list;
+    bool is_expert = f->role == SW_ROLE_MOE_EXPERT;
+
+    memset(&list, 0, sizeof list);
+    if (!f->is_trained)
+        return list;
+    if (is_expert && r->extends && f->places.on[SW_ON_EP].kind == SW_PLACE_SHARD) {
+        if (sw_mesh_axis_size(plan->mesh, SW_AXIS_EDP) > 1)
+            sum_over(&list, SW_AXIS_EDP, 0, "data");
+        return list;
+    }
+    if (plan->tp > 1)
+        over_tp(f, r, &list);
+    if (f->role == SW_ROLE_MOE_GATE && r->is_moe && plan->ep_mode == SW_EP_AXIS)
+        sum_over(&list, SW_AXIS_EP, 0, "partial");
+    if (plan->cp > 1 && r->tokens_on_cp)
+        sum_over(&list, SW_AXIS_CP, 0, "context");
+    if (sw_mesh_axis_size(plan->mesh, SW_AXIS_DP) > 1 && list.n < SW_COUNT(list.sums))
+        sum_over(&list, SW_AXIS_DP, 0, "data");
+    if (r->is_tied_apart && list.n < SW_COUNT(list.sums))
+        sum_over(&list, SW_AXIS_PP, 0, "tied");
+    return list;
+}
+
+/* Facts with their sums; equal questions are answered once. */
+static sw_status finish_param(sw_plan *plan, sw_map *memo, const region *r, sw_spec_param *p, sw_error *err)
+{
+    struct {
+        uint32_t facts;
+        uint8_t bits[8];
+    } key;
+    bool is_new = false;
+
+    memset(&key, 0, sizeof key);
+    key.facts = p->facts;
+    memcpy(key.bits, r, sizeof *r < sizeof key.bits ? sizeof *r : sizeof key.bits);
+    uint32_t *at = sw_map_put(memo, &key, sizeof key, 0, &is_new);
+    if (at == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the gradient plan");
+    if (!is_new) {
+        p->facts = *at;
+        return SW_OK;
+    }
+    void *kept = sw_arena_alloc(plan->arena, sizeof key);
+    if (kept == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the gradient plan");
+    memcpy(kept, &key, sizeof key);
+    sw_map_rekey(at, kept);
+    sw_facts facts = plan->facts[p->facts];
+    facts.grad = sums_of(plan, &facts, r);
+    p->facts = sw_plan_intern_facts(plan, &facts);
+    if (p->facts == UINT32_MAX)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the gradient plan");
+    *at = p->facts;
+    return SW_OK;
+}
+
+/* ---- reductions inside a region ---- */
+
+static sw_status add_inner(sw_plan *plan, sw_spec *spec, sw_inner inner, sw_error *err)
+{
+    uint32_t capacity = spec->n_inner;
+
+    if (!sw_plan_grow(plan->arena, (void **)&spec->inner, &capacity, spec->n_inner, sizeof *spec->inner))
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the region of %s", spec->fqn);
+    spec->inner[spec->n_inner++] = inner;
+    return SW_OK;
+}
+
+/* A norm over all heads sees only its rank's: the mean of squares is summed over tp, shared key heads once. */
+static sw_status mean_squares(sw_plan *plan, sw_spec *spec, sw_error *err)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        if ((f->flags & SW_ROW_FULL_NORM) == 0 || f->places.on[SW_ON_TP].kind != SW_PLACE_SHARD)
+            continue;
+        const char **params = sw_arena_zero(plan->arena, 1, sizeof *params);
+        char *path = sw_arena_copy(plan->arena, p->path, p->path_length);
+        if (params == NULL || path == NULL)
+            return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the region of %s", spec->fqn);
+        params[0] = path;
+        sw_inner inner = {.op = "mean_square", .axis = SW_AXIS_TP, .n_params = 1, .params = params};
+        inner.replicas = replicas_of(&f->places.on[SW_ON_TP]);
+        SW_TRY(add_inner(plan, spec, inner, err));
+    }
+    return SW_OK;
+}
+
+sw_status sw_finish_gradients(sw_plan *plan, sw_error *err)
+{
+    sw_map memo = {0};
+    sw_status status = SW_OK;
+
+    for (uint32_t i = 0; i < plan->n_specs && status == SW_OK; i++) {
+        sw_spec *spec = &plan->specs[i];
+        region r = look(plan, spec);
+        status = mean_squares(plan, spec, err);
+        /* An explicit ep axis: every rank runs its own experts on all tokens, and the outputs are summed inside. */
+        if (status == SW_OK && r.is_moe && plan->ep_mode == SW_EP_AXIS)
+            status = add_inner(plan, spec, (sw_inner){.op = "all_reduce", .axis = SW_AXIS_EP, .replicas = 1}, err);
+        for (uint32_t k = 0; k < spec->n_params && status == SW_OK; k++)
+            status = finish_param(plan, &memo, &r, &spec->params[k], err);
+    }
+    sw_map_clear(&memo);
+    return status;
+}

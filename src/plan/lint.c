@@ -1,0 +1,369 @@
+/*
+ * Lints. Coverage and ownership look at the whole plan with one array over the model's parameters; the others look at
+ * one boundary or one parameter at a time.
+ */
+#include "plan/lint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "mesh/placement.h"
+#include "mesh/shard.h"
+#include "plan/fault.h"
+#include "plan/finish.h"
+#include "plan/intern.h"
+
+static const sw_axis axis_of[SW_ON_COUNT_] = {
+    [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
+
+typedef struct linting {
+    sw_plan *plan;
+    const sw_model *model;
+    uint32_t *owner; /* per parameter of the model: 1 + index of the spec that holds it */
+    sw_error *err;
+} linting;
+
+/* ---- ownership and coverage ---- */
+
+static void claim(linting *l, uint32_t param, uint32_t spec)
+{
+    const sw_tensor_entry *t = sw_model_tensor(l->model, param);
+    uint32_t held = l->owner[param];
+
+    if (held != 0 && held != spec + 1)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "two_owners", t->name, t->name_length,
+                            "a parameter belongs to exactly one boundary: remove it from one of them",
+                            "held by boundary '%s' and by boundary '%s'", l->plan->specs[held - 1].fqn,
+                            l->plan->specs[spec].fqn);
+    l->owner[param] = spec + 1;
+}
+
+/* Index of a tensor of the model by its place in the list; the list's order is not the model's. */
+static sw_status index_by_tensor(const linting *l, uint32_t **out)
+{
+    uint32_t *index = sw_alloc_zero(l->model->list.n_tensors + 1, sizeof *index);
+
+    if (index == NULL)
+        return SW_FAIL(l->err, SW_E_NO_MEMORY, "", "no memory for the lints");
+    for (uint32_t i = 0; i < l->model->n_params; i++)
+        index[l->model->params[i].tensor] = i;
+    *out = index;
+    return SW_OK;
+}
+
+static const sw_tensor_entry *find_tensor(const linting *l, const sw_spec *spec, const char *path, size_t length)
+{
+    char name[4096];
+    int n = snprintf(name, sizeof name, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".", (int)length, path);
+
+    if (n <= 0 || (size_t)n >= sizeof name)
+        return NULL;
+    return sw_tensor_list_find(&l->model->list, name, (size_t)n);
+}
+
+static void missing_in_model(linting *l, const sw_spec *spec, const char *path, size_t length)
+{
+    (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
+                        "make the plan again for this model", "the plan holds '%.*s', which the model does not",
+                        (int)length, path);
+}
+
+static void claim_stack(linting *l, const uint32_t *by_tensor, uint32_t i, const sw_ep_stack *stack)
+{
+    const sw_spec *spec = &l->plan->specs[i];
+    char path[4096];
+
+    for (uint32_t k = 0; k < stack->n; k++) {
+        int n = snprintf(path, sizeof path, "%s%u%s", stack->prefix, k, stack->suffix);
+        const sw_tensor_entry *t =
+            n > 0 && (size_t)n < sizeof path ? find_tensor(l, spec, path, (size_t)n) : NULL;
+        if (t == NULL)
+            missing_in_model(l, spec, path, n > 0 ? (size_t)n : 0);
+        else
+            claim(l, by_tensor[t - l->model->list.tensors], i);
+    }
+}
+
+static void claim_all(linting *l, const uint32_t *by_tensor)
+{
+    for (uint32_t i = 0; i < l->plan->n_specs; i++) {
+        const sw_spec *spec = &l->plan->specs[i];
+        for (uint32_t k = 0; k < spec->n_params; k++) {
+            const sw_spec_param *p = &spec->params[k];
+            bool is_stack = false;
+            for (uint32_t s = 0; s < spec->n_stacks && !is_stack; s++)
+                is_stack = spec->stacks[s].param == k || (strlen(spec->stacks[s].path) == p->path_length &&
+                                                          memcmp(spec->stacks[s].path, p->path, p->path_length) == 0);
+            if (is_stack)
+                continue;
+            if (p->param != UINT32_MAX && l->plan->model == l->model) {
+                claim(l, p->param, i);
+                continue;
+            }
+            const sw_tensor_entry *t = find_tensor(l, spec, p->path, p->path_length);
+            if (t == NULL)
+                missing_in_model(l, spec, p->path, p->path_length);
+            else
+                claim(l, by_tensor[t - l->model->list.tensors], i);
+        }
+        for (uint32_t s = 0; s < spec->n_stacks; s++)
+            claim_stack(l, by_tensor, i, &spec->stacks[s]);
+    }
+}
+
+static void uncovered(linting *l, const char *fqn, size_t length, const sw_shape *shape)
+{
+    sw_plan *plan = l->plan;
+
+    (void)sw_plan_fault(plan, plan->allow_uncovered ? SW_SEVERITY_WARNING : SW_SEVERITY_ERROR, "uncovered", fqn, length,
+                        "say what it is: `roles: {extend: true, rules: [{pattern: ..., role: ...}]}`, or place it in "
+                        "an override; --allow-uncovered keeps it whole",
+                        "no rule places this parameter of %" PRIu64 " elements%s",
+                        shape == NULL ? (uint64_t)0 : shape->elems,
+                        plan->allow_uncovered ? ": every rank holds it whole" : "");
+}
+
+/* Parameters in no boundary, and those that a boundary holds without anyone having said what they are. */
+static void check_coverage(linting *l)
+{
+    const sw_plan *plan = l->plan;
+
+    for (uint32_t i = 0; plan->derive && i < l->model->n_params; i++) {
+        const sw_tensor_entry *t = sw_model_tensor(l->model, i);
+        if (l->owner[i] == 0)
+            uncovered(l, t->name, t->name_length, t->shape);
+    }
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        const sw_spec *spec = &plan->specs[i];
+        for (uint32_t k = 0; k < spec->n_params; k++) {
+            const sw_spec_param *p = &spec->params[k];
+            const sw_facts *f = &plan->facts[p->facts];
+            char fqn[4096];
+            if (f->role != SW_ROLE_SKIP || f->reason != NULL || f->is_placed)
+                continue;
+            int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".",
+                             (int)p->path_length, p->path);
+            uncovered(l, fqn, n > 0 && (size_t)n < sizeof fqn ? (size_t)n : 0, f->shape);
+        }
+    }
+}
+
+/* ---- one parameter ---- */
+
+static void bad_param(linting *l, const sw_spec *spec, const sw_spec_param *p, const char *code, const char *help,
+                      const char *what)
+{
+    char fqn[4096];
+    int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".", (int)p->path_length,
+                     p->path);
+
+    (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, code, fqn, n > 0 && (size_t)n < sizeof fqn ? (size_t)n : 0, help,
+                        "%s", what);
+}
+
+static uint32_t size_on(const sw_plan *plan, int axis)
+{
+    return axis == SW_ON_TP ? plan->tp : axis == SW_ON_CP ? plan->cp : plan->ep;
+}
+
+static void shape_text(const sw_shape *shape, char *text, size_t capacity)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < shape->n_dims && used + 24 < capacity; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", shape->dims[i]);
+}
+
+/* A fused tensor under a plain contiguous cut: rank 0 would get all of the first part. */
+static bool tears_parts(const sw_facts *f, const sw_placement *p)
+{
+    bool is_fused = f->layout == SW_LAYOUT_QKV_STACKED || f->layout == SW_LAYOUT_KV_STACKED ||
+                    f->layout == SW_LAYOUT_STACKED || f->layout == SW_LAYOUT_UNKNOWN;
+    return is_fused && p->cut == NULL && p->dim == f->out_dim;
+}
+
+static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f, int axis)
+{
+    const sw_placement *p = &f->places.on[axis];
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    uint32_t size = size_on(l->plan, axis);
+    const char *name = sw_axis_name(axis_of[axis]);
+    char shape_[128];
+    char what[384];
+    uint32_t dim = 0;
+
+    shape_text(shape, shape_, sizeof shape_);
+    if (!sw_placement_dim(p, shape->n_dims, &dim)) {
+        (void)snprintf(what, sizeof what, "S(%d) over %s, but the tensor [%s] has %u dims", p->dim, name, shape_,
+                       shape->n_dims);
+        bad_param(l, spec, param, "no_such_dim", "shard a dim that the tensor has, or replicate it", what);
+        return;
+    }
+    if (size <= 1)
+        return;
+    if (tears_parts(f, p)) {
+        (void)snprintf(what, sizeof what, "a fused tensor [%s] under a plain S(%d) over %s: its parts would be torn", shape_,
+                       p->dim, name);
+        bad_param(l, spec, param, "fused_contiguous", "write its segments: S(0;seg=...), or state its `layout:`", what);
+        return;
+    }
+    if (p->cut != NULL) {
+        sw_error why = {0};
+        if (sw_cut_check(p->cut, shape->dims[dim], size, &why) != SW_OK)
+            bad_param(l, spec, param, "bad_cut", why.help, why.what);
+        return;
+    }
+    bool may_be_uneven = f->layout == SW_LAYOUT_VOCAB || (f->flags & SW_ROW_QUANTISED) != 0;
+    if (shape->dims[dim] % size != 0 && !may_be_uneven) {
+        (void)snprintf(what, sizeof what, "dim %u of [%s] is not divisible by %s=%u", dim, shape_, name, size);
+        bad_param(l, spec, param, "indivisible", "use a size that divides it, or replicate the parameter", what);
+    }
+}
+
+static void check_dims_once(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f)
+{
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    uint32_t seen = UINT32_MAX;
+
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        uint32_t dim = 0;
+        if (f->places.on[axis].kind != SW_PLACE_SHARD ||
+            !sw_placement_dim(&f->places.on[axis], shape->n_dims, &dim))
+            continue;
+        if (seen == dim)
+            bad_param(l, spec, param, "dim_cut_twice", "cut different dims, or one axis only",
+                      "two axes cut the same dim of a parameter");
+        seen = dim;
+    }
+}
+
+static void check_param(linting *l, const sw_spec *spec, const sw_spec_param *p)
+{
+    const sw_facts *f = &l->plan->facts[p->facts];
+
+    if (f->shape == NULL)
+        return;
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        if ((f->places.present & (1U << axis)) == 0)
+            continue;
+        if (f->places.on[axis].kind == SW_PLACE_PARTIAL)
+            bad_param(l, spec, p, "partial_parameter", "a stored parameter is replicate or shard",
+                      "a parameter cannot be a partial sum");
+        else if (f->places.on[axis].kind == SW_PLACE_SHARD)
+            check_shard(l, spec, p, f, axis);
+    }
+    check_dims_once(l, spec, p, f);
+}
+
+/* ---- one boundary ---- */
+
+/* A column layer whose row partner is not there leaves its output cut, and the other way round. */
+static void check_pair(linting *l, const sw_spec *spec)
+{
+    bool has_column = false;
+    bool has_row = false;
+    bool is_pair = spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP;
+
+    for (uint32_t i = 0; is_pair && i < spec->n_params; i++) {
+        const sw_facts *f = &l->plan->facts[spec->params[i].facts];
+        const sw_placement *p = &f->places.on[SW_ON_TP];
+        uint32_t dim = 0;
+        if (f->shape == NULL || f->shape->n_dims < 2 || f->role == SW_ROLE_NORM || p->kind != SW_PLACE_SHARD ||
+            !sw_placement_dim(p, f->shape->n_dims, &dim))
+            continue;
+        has_column = has_column || (int)dim == f->out_dim;
+        has_row = has_row || (int)dim == f->in_dim;
+    }
+    if (is_pair && has_column != has_row && sw_spec_partial_outputs(spec) > 0 && !spec->is_inserted)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "unpaired", spec->fqn, spec->fqn_length,
+                            "give the other layer its role in an override (`roles:`), or declare the exit in one",
+                            "%s-parallel layers without a %s-parallel partner, and the exit is a partial sum",
+                            has_column ? "column" : "row", has_column ? "row" : "column");
+}
+
+static void check_contract(linting *l, const sw_spec *spec)
+{
+    if (spec->in_dst.n > 0 && spec->in_src.n == 0)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "half_declared", spec->fqn, spec->fqn_length,
+                            "declare in_src: how the input arrives",
+                            "in_dst is declared and in_src is empty");
+    bool injects = spec->inner_wrapper != NULL || spec->local_compute != NULL;
+    if ((spec->inner_wrapper == NULL) != (spec->inner_target == NULL))
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
+                            "give both inner_target and inner_wrapper, or neither",
+                            "inner_target and inner_wrapper come as a pair");
+    if (injects && spec->n_overrides > 0 && spec->region_dispatch < 0)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
+                            "add region_dispatch: false (the region is a black box) or true",
+                            "an injection needs an explicit region_dispatch");
+    if (!injects && spec->n_overrides > 0 && spec->region_dispatch > 0)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
+                            "give an inner_wrapper or local_compute, or remove region_dispatch",
+                            "region_dispatch: true without an injection");
+}
+
+/* Tied names must be cut alike: one stored tensor cannot have two layouts. */
+static void check_tied(linting *l)
+{
+    const sw_plan *plan = l->plan;
+
+    for (uint32_t i = 0; i < plan->n_tied; i++) {
+        const sw_facts *facts[2] = {NULL, NULL};
+        const char *both[2] = {plan->tied[i].first, plan->tied[i].second};
+        for (int k = 0; k < 2; k++) {
+            const char *dot = strrchr(both[k], '.');
+            const sw_spec *s = dot == NULL ? NULL : sw_plan_find_spec(plan, both[k], (size_t)(dot - both[k]));
+            for (uint32_t p = 0; s != NULL && p < s->n_params; p++) {
+                if (s->params[p].path_length == strlen(dot + 1) &&
+                    memcmp(s->params[p].path, dot + 1, s->params[p].path_length) == 0)
+                    facts[k] = &plan->facts[s->params[p].facts];
+            }
+        }
+        if (facts[0] != NULL && facts[1] != NULL &&
+            !sw_placement_equal(&facts[0]->places.on[SW_ON_TP], &facts[1]->places.on[SW_ON_TP]))
+            (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "tied_conflict", both[1], strlen(both[1]),
+                                "give both names the same placement", "tied to %s, but cut differently over tp", both[0]);
+    }
+}
+
+static void check_experts(linting *l)
+{
+    const sw_plan *plan = l->plan;
+    bool has_experts = false;
+
+    for (uint32_t i = 0; i < plan->n_specs; i++)
+        has_experts = has_experts || plan->specs[i].type == SW_BOUNDARY_MOE_MLP;
+    if (plan->ep > 1 && !has_experts && plan->derive)
+        (void)sw_plan_fault(l->plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "ep_without_experts", "ep", 2,
+                            "leave ep out", "ep=%u, and the model has no experts: ep changes nothing", plan->ep);
+}
+
+sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
+{
+    linting l = {.plan = plan, .model = model, .err = err};
+    uint32_t *by_tensor = NULL;
+
+    l.owner = sw_alloc_zero(model->n_params + 1, sizeof *l.owner);
+    sw_status status = l.owner == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the lints")
+                                       : index_by_tensor(&l, &by_tensor);
+    if (status == SW_OK) {
+        claim_all(&l, by_tensor);
+        check_coverage(&l);
+        for (uint32_t i = 0; i < plan->n_specs; i++) {
+            const sw_spec *spec = &plan->specs[i];
+            check_contract(&l, spec);
+            check_pair(&l, spec);
+            for (uint32_t k = 0; k < spec->n_params; k++)
+                check_param(&l, spec, &spec->params[k]);
+        }
+        check_tied(&l);
+        check_experts(&l);
+    }
+    sw_free(l.owner);
+    sw_free(by_tensor);
+    return status;
+}

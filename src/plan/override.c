@@ -1,0 +1,543 @@
+/*
+ * Phase 4.5: overrides onto the derived specs, entry by entry in the order given; the later entry wins per field.
+ * An exact FQN of a boundary merges; of another module it inserts; a glob merges into the boundaries it matches and,
+ * when it declares a contract, inserts at the other modules it matches. What an override says is copied: a plan
+ * never points into the overrides.
+ */
+#include "plan/override.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/nearest.h"
+#include "base/status.h"
+#include "plan/classify.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
+#include "plan/place.h"
+
+typedef struct applying {
+    sw_plan *plan;
+    const sw_override_entry *entry;
+    sw_error *err;
+} applying;
+
+bool sw_override_holds(const sw_override_entry *entry, const sw_plan *plan)
+{
+    switch (entry->when) {
+    case SW_WHEN_TP:
+        return plan->tp > 1;
+    case SW_WHEN_CP:
+        return plan->cp > 1;
+    case SW_WHEN_EP:
+        return plan->ep > 1;
+    default:
+        return true;
+    }
+}
+
+bool sw_overrides_have_layouts(const sw_overrides *overrides)
+{
+    for (uint32_t i = 0; i < overrides->n_entries; i++) {
+        if (overrides->entries[i].n_layouts > 0)
+            return true;
+    }
+    return false;
+}
+
+/* "a.b.qkv_proj" stands for its weight and its bias too. */
+static bool names_parameter(const char *pattern, const char *fqn, size_t length)
+{
+    char name[1024];
+    const char *dot = memrchr(fqn, '.', length);
+
+    if (length >= sizeof name)
+        return false;
+    memcpy(name, fqn, length);
+    name[length] = '\0';
+    if (sw_glob_match(pattern, name))
+        return true;
+    if (dot == NULL)
+        return false;
+    name[dot - fqn] = '\0';
+    return sw_glob_match(pattern, name);
+}
+
+/* A layout under a boundary: the parameter's name is the boundary's, a dot, and the path (leaf optional). */
+static bool names_member(const char *match, const char *path, const char *fqn, size_t length)
+{
+    char pattern[1024];
+    int n = snprintf(pattern, sizeof pattern, "%s%s%s", match, match[0] == '\0' ? "" : ".", path);
+
+    return n > 0 && (size_t)n < sizeof pattern && names_parameter(pattern, fqn, length);
+}
+
+const sw_override_layout *sw_override_layout_for(const sw_plan *plan, const sw_overrides *overrides,
+                                                 const char *fqn, size_t length)
+{
+    const sw_override_layout *found = NULL;
+
+    for (uint32_t i = 0; i < overrides->n_entries; i++) {
+        const sw_override_entry *e = &overrides->entries[i];
+        for (uint32_t k = 0; k < e->n_layouts && sw_override_holds(e, plan); k++) {
+            const sw_override_layout *layout = &e->layouts[k];
+            if (layout->path == NULL ? names_parameter(e->match, fqn, length)
+                                     : names_member(e->match, layout->path, fqn, length))
+                found = layout;
+        }
+    }
+    return found;
+}
+
+static void complain(applying *a, const char *code, const char *fqn, const char *help, const char *what)
+{
+    (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, code, fqn, strlen(fqn), help, "%s: %s", a->entry->source, what);
+}
+
+/* ---- contract fields ---- */
+
+static sw_status copy_io(applying *a, sw_io *out, const sw_override_io *field)
+{
+    out->is_declared = true;
+    out->n = field->n;
+    out->entries = sw_arena_zero(a->plan->arena, field->n + 1, sizeof *out->entries);
+    if (out->entries == NULL)
+        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+    for (uint32_t i = 0; i < field->n; i++) {
+        sw_io_entry *e = &out->entries[i];
+        e->name = sw_arena_format(a->plan->arena, "%s", field->entries[i].name);
+        if (e->name == NULL)
+            return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+        for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+            if (!a->plan->is_active[axis] || (axis == SW_ON_EP && a->plan->ep_mode != SW_EP_AXIS))
+                continue; /* canonical but inactive axes are tolerated and dropped */
+            e->places.present |= (uint8_t)(1U << axis);
+            e->places.on[axis] = field->entries[i].places.on[axis];
+        }
+    }
+    return SW_OK;
+}
+
+static sw_status merge_io(applying *a, sw_io *io, const sw_override_io *field)
+{
+    if (field->mode == SW_FIELD_UNSET)
+        return SW_OK;
+    if (field->mode == SW_FIELD_NONE) {
+        *io = (sw_io){0};
+        return SW_OK;
+    }
+    return copy_io(a, io, field);
+}
+
+/* ---- params ---- */
+
+static uint32_t find_path(const sw_spec *spec, const char *path)
+{
+    size_t n = strlen(path);
+
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        if (spec->params[i].path_length == n && memcmp(spec->params[i].path, path, n) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+/* The model's parameter at fqn.path, or UINT32_MAX. */
+static uint32_t find_param(const sw_plan *plan, const char *fqn, const char *path)
+{
+    char name[2048];
+    int n = snprintf(name, sizeof name, "%s%s%s", fqn, fqn[0] == '\0' ? "" : ".", path);
+
+    if (n <= 0 || (size_t)n >= sizeof name)
+        return UINT32_MAX;
+    const sw_tensor_entry *t = sw_tensor_list_find(&plan->model->list, name, (size_t)n);
+    for (uint32_t i = 0; t != NULL && i < plan->model->n_params; i++) {
+        if (sw_model_tensor(plan->model, i) == t)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+static void give_places(applying *a, sw_facts *facts, const sw_places *said)
+{
+    memset(&facts->places, 0, sizeof facts->places);
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        if (!a->plan->is_active[axis])
+            continue;
+        facts->places.present |= (uint8_t)(1U << axis);
+        facts->places.on[axis].kind = said->on[axis].kind;
+        facts->places.on[axis].dim = said->on[axis].dim;
+        if (said->on[axis].cut != NULL)
+            facts->places.on[axis].cut = sw_plan_cut(a->plan, said->on[axis].cut->n_groups,
+                                                     said->on[axis].cut->segments, said->on[axis].cut->n_segments);
+    }
+    facts->is_rank0_only = false;
+    facts->is_placed = true;
+}
+
+static void unknown_param(applying *a, const sw_spec *spec, const char *path)
+{
+    const char *words[256];
+    char help[256];
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < spec->n_params && n < SW_COUNT(words); i++) {
+        if (spec->params[i].path[spec->params[i].path_length] == '\0')
+            words[n++] = spec->params[i].path;
+    }
+    const char *near_ = sw_nearest(path, words, n);
+    (void)snprintf(help, sizeof help, near_ == NULL ? "name a parameter of this module, relative to it"
+                                                    : "did you mean '%s'?",
+                   near_);
+    (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, "override_param", spec->fqn, spec->fqn_length, help,
+                        "%s: params names '%s', which the module does not hold", a->entry->source, path);
+}
+
+/* One entry of `params:`; `at` is its index in the spec or UINT32_MAX. */
+static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, uint32_t at)
+{
+    sw_plan *plan = a->plan;
+    sw_facts facts;
+    sw_spec_param fresh = {0};
+
+    if (at != UINT32_MAX) {
+        facts = plan->facts[spec->params[at].facts];
+    } else {
+        uint32_t param = find_param(plan, spec->fqn, said->name);
+        if (param == UINT32_MAX) {
+            unknown_param(a, spec, said->name);
+            return SW_OK;
+        }
+        const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
+        sw_place_where where = {SW_BOUNDARY_WHOLE, false, true, false};
+        sw_place_what what = {t->name, t->name_length, said->name, sw_class_of(plan, param), t->shape, t->dtype};
+        uint32_t fault = UINT32_MAX;
+        if (t->shape == NULL)
+            return SW_OK; /* reported by the derivation */
+        sw_place(plan, where, &what, &facts, &fault);
+        fresh = (sw_spec_param){t->name + (spec->fqn_length == 0 ? 0 : spec->fqn_length + 1),
+                                (uint32_t)strlen(said->name), param, 0};
+    }
+    give_places(a, &facts, &said->places);
+    uint32_t index = sw_plan_intern_facts(plan, &facts);
+    if (index == UINT32_MAX)
+        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+    if (at != UINT32_MAX) {
+        spec->params[at].facts = index;
+        return SW_OK;
+    }
+    fresh.facts = index;
+    return sw_spec_add_param(plan, spec, fresh, a->err);
+}
+
+/* Names that a replacement of the whole field drops are said: nobody cuts them any more. */
+static void warn_dropped(applying *a, const sw_spec *old, const sw_spec *now)
+{
+    char list[400];
+    size_t used = 0;
+    uint32_t n = 0;
+
+    list[0] = '\0';
+    for (uint32_t i = 0; i < old->n_params; i++) {
+        const sw_spec_param *p = &old->params[i];
+        char path[256];
+        (void)snprintf(path, sizeof path, "%.*s", (int)p->path_length, p->path);
+        if (find_path(now, path) != UINT32_MAX)
+            continue;
+        if (used + p->path_length + 3 < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n == 0 ? "" : ", ", path);
+        n++;
+    }
+    if (n > 0)
+        (void)sw_plan_fault(a->plan, SW_SEVERITY_WARNING, "override_drops", old->fqn, old->fqn_length,
+                            "use `params: {+: {...}}` to change single parameters",
+                            "%s: params replaces the whole field and drops %u derived placements: %s",
+                            a->entry->source, n, list);
+}
+
+static sw_status merge_params(applying *a, sw_spec *spec, const sw_override_io *field)
+{
+    sw_spec old = *spec;
+
+    if (field->mode == SW_FIELD_UNSET)
+        return SW_OK;
+    if (field->mode == SW_FIELD_PATCH) {
+        for (uint32_t i = 0; i < field->n; i++)
+            SW_TRY(set_param(a, spec, &field->entries[i], find_path(spec, field->entries[i].name)));
+        return SW_OK;
+    }
+    spec->params = NULL;
+    spec->n_params = 0;
+    spec->params_capacity = 0;
+    for (uint32_t i = 0; i < field->n; i++) {
+        uint32_t at = find_path(&old, field->entries[i].name);
+        if (at == UINT32_MAX) {
+            SW_TRY(set_param(a, spec, &field->entries[i], at));
+            continue;
+        }
+        SW_TRY(sw_spec_add_param(a->plan, spec, old.params[at], a->err));
+        SW_TRY(set_param(a, spec, &field->entries[i], spec->n_params - 1));
+    }
+    /* A stack whose name is gone covers its sources no longer. */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < spec->n_stacks; i++) {
+        if (find_path(spec, spec->stacks[i].path) != UINT32_MAX)
+            spec->stacks[kept++] = spec->stacks[i];
+    }
+    spec->n_stacks = kept;
+    if (field->n > 0)
+        warn_dropped(a, &old, spec);
+    return SW_OK;
+}
+
+/* ---- one entry onto one spec ---- */
+
+static sw_status copy_words(applying *a, const char ***out, uint32_t *n_out, const char **words, uint32_t n)
+{
+    const char **copy = sw_arena_zero(a->plan->arena, n + 1, sizeof *copy);
+    bool ok = copy != NULL;
+
+    for (uint32_t i = 0; ok && i < n; i++) {
+        copy[i] = sw_arena_format(a->plan->arena, "%s", words[i]);
+        ok = copy[i] != NULL;
+    }
+    if (!ok)
+        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+    *out = copy;
+    *n_out = n;
+    return SW_OK;
+}
+
+static sw_status copy_word(applying *a, const char **slot, const char *word)
+{
+    if (word == NULL)
+        return SW_OK;
+    *slot = sw_arena_format(a->plan->arena, "%s", word);
+    return *slot == NULL ? SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override") : SW_OK;
+}
+
+static sw_status note_applied(applying *a, sw_spec *spec)
+{
+    const char **list = sw_arena_zero(a->plan->arena, spec->n_overrides + 1, sizeof *list);
+    const char *text = sw_arena_format(a->plan->arena, "%s %s", a->entry->source, a->entry->match);
+
+    if (list == NULL || text == NULL)
+        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+    if (spec->n_overrides > 0)
+        memcpy(list, spec->overrides, spec->n_overrides * sizeof *list);
+    list[spec->n_overrides++] = text;
+    spec->overrides = list;
+    return SW_OK;
+}
+
+static sw_status merge(applying *a, sw_spec *spec)
+{
+    const sw_override_entry *e = a->entry;
+
+    SW_TRY(merge_params(a, spec, &e->params));
+    SW_TRY(merge_io(a, &spec->in_src, &e->in_src));
+    SW_TRY(merge_io(a, &spec->in_dst, &e->in_dst));
+    SW_TRY(merge_io(a, &spec->out_src, &e->out_src));
+    SW_TRY(merge_io(a, &spec->out_dst, &e->out_dst));
+    if (e->out_names_mode == SW_FIELD_NONE)
+        spec->n_out_names = 0;
+    if (e->out_names_mode == SW_FIELD_VALUE)
+        SW_TRY(copy_words(a, &spec->out_names, &spec->n_out_names, e->out_names, e->n_out_names));
+    if (e->has_tp_divide)
+        SW_TRY(copy_words(a, &spec->tp_divide, &spec->n_tp_divide, e->tp_divide, e->n_tp_divide));
+    if (e->region_dispatch >= 0)
+        spec->region_dispatch = e->region_dispatch;
+    SW_TRY(copy_word(a, &spec->inner_target, e->inner_target));
+    SW_TRY(copy_word(a, &spec->inner_wrapper, e->inner_wrapper));
+    SW_TRY(copy_word(a, &spec->local_compute, e->local_compute));
+    if (e->has_inner_out_src) {
+        spec->inner_first_input = e->inner_first_input;
+        SW_TRY(copy_io(a, &spec->inner_out_src, &e->inner_out_src));
+    }
+    return note_applied(a, spec);
+}
+
+static bool is_value(const sw_override_io *field)
+{
+    return field->mode == SW_FIELD_VALUE || field->mode == SW_FIELD_PATCH;
+}
+
+static bool declares_contract(const sw_override_entry *e)
+{
+    return is_value(&e->params) || is_value(&e->in_src) || is_value(&e->in_dst) || is_value(&e->out_src) ||
+           is_value(&e->out_dst);
+}
+
+static bool has_word(const sw_override_entry *e)
+{
+    return e->params.mode == SW_FIELD_NONE || e->in_src.mode == SW_FIELD_NONE || e->in_dst.mode == SW_FIELD_NONE ||
+           e->out_src.mode == SW_FIELD_NONE || e->out_dst.mode == SW_FIELD_NONE;
+}
+
+static sw_status insert(applying *a, const char *fqn, uint32_t length, uint32_t module)
+{
+    sw_spec *spec = NULL;
+    bool is_new = false;
+    char name[512];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, fqn);
+    if (has_word(a->entry)) {
+        complain(a, "override_insert", name, "give the field's placements",
+                 a->plan->derive ? "no boundary is derived there, so nothing can be inherited or cleared"
+                                 : "with derive: false nothing can be inherited or cleared");
+        return SW_OK;
+    }
+    if (!declares_contract(a->entry)) {
+        char help[256];
+        (void)snprintf(help, sizeof help,
+                       "declare one: match: %s, params: {}, in_src: {hidden_states: {tp: replicate}}, in_dst: ..., "
+                       "out_src: {tp: partial}, out_dst: ...",
+                       name);
+        complain(a, "override_insert", name, help, "no boundary is derived there, and the entry declares no contract");
+        return SW_OK;
+    }
+    SW_TRY(sw_plan_spec_at(a->plan, fqn, length, &spec, &is_new, a->err));
+    spec->type = SW_BOUNDARY_CUSTOM;
+    spec->is_inserted = true;
+    spec->module = module;
+    spec->in_src.is_declared = true;
+    spec->in_dst.is_declared = true;
+    if (module != SW_NO_MODULE && a->plan->model->n_params > 0)
+        spec->layer = a->plan->model->params[a->plan->model->modules[module].first_param].layer;
+    return merge(a, spec);
+}
+
+/* ---- matching ---- */
+
+static void unmatched(applying *a)
+{
+    const sw_plan *plan = a->plan;
+    const char *words[4096];
+    char help[256];
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < plan->n_specs && n < SW_COUNT(words); i++)
+        words[n++] = plan->specs[i].fqn;
+    const char *near_ = sw_nearest(a->entry->match, words, n);
+    (void)snprintf(help, sizeof help, near_ == NULL ? "list the boundaries with `shardwright plan`" : "did you mean '%s'?",
+                   near_);
+    complain(a, "override_unmatched", a->entry->match, help, "no module of the model has this name");
+}
+
+static sw_status apply_exact(applying *a)
+{
+    const char *match = a->entry->match;
+    sw_spec *spec = sw_plan_find_spec(a->plan, match, strlen(match));
+
+    if (spec != NULL)
+        return merge(a, spec);
+    uint32_t module = sw_model_find_module(a->plan->model, match, strlen(match));
+    if (module != SW_NO_MODULE)
+        return insert(a, match, (uint32_t)strlen(match), module);
+    unmatched(a);
+    return SW_OK;
+}
+
+/* Modules that match and are no boundary: insert there, or say that there is nothing to inherit. */
+static sw_status apply_misses(applying *a, uint32_t *n_misses)
+{
+    const sw_model *model = a->plan->model;
+    bool inserts = declares_contract(a->entry);
+    char list[320];
+    size_t used = 0;
+
+    list[0] = '\0';
+    for (uint32_t i = 0; i < model->n_modules; i++) {
+        const sw_module_node *m = &model->modules[i];
+        char name[1024];
+        if (m->fqn_length >= sizeof name)
+            continue;
+        memcpy(name, m->fqn, m->fqn_length);
+        name[m->fqn_length] = '\0';
+        if (!sw_glob_match(a->entry->match, name) || sw_plan_find_spec(a->plan, name, m->fqn_length) != NULL)
+            continue;
+        (*n_misses)++;
+        if (inserts)
+            SW_TRY(insert(a, m->fqn, m->fqn_length, i));
+        else if (*n_misses <= 8 && used + m->fqn_length + 3 < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", name);
+    }
+    if (*n_misses > 0 && !inserts) {
+        char what[400];
+        (void)snprintf(what, sizeof what, "the pattern also matches %u modules that are no boundary: %s", *n_misses,
+                       list);
+        complain(a, "override_insert", a->entry->match, "narrow the pattern, or declare a contract for them", what);
+    }
+    return SW_OK;
+}
+
+static sw_status apply_glob(applying *a, bool strict)
+{
+    uint32_t n_hits = 0;
+    uint32_t n_misses = 0;
+    uint32_t n_before = a->plan->n_specs;
+    bool *hit = sw_arena_zero(a->plan->arena, n_before + 1, sizeof *hit);
+
+    if (hit == NULL)
+        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+    for (uint32_t i = 0; i < n_before; i++) {
+        hit[i] = sw_glob_match(a->entry->match, a->plan->specs[i].fqn);
+        n_hits += hit[i];
+    }
+    SW_TRY(apply_misses(a, &n_misses));
+    for (uint32_t i = 0; i < n_before; i++) {
+        if (hit[i])
+            SW_TRY(merge(a, &a->plan->specs[i]));
+    }
+    if (n_hits == 0 && n_misses == 0)
+        (void)sw_plan_fault(a->plan, strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "override_unused",
+                            a->entry->match, strlen(a->entry->match), "check the pattern, or remove the entry",
+                            "%s: the pattern matches no module", a->entry->source);
+    return SW_OK;
+}
+
+/* An entry that only states storage was used while parameters were placed; did it meet any? */
+static void check_layout_entry(applying *a, bool strict)
+{
+    const sw_plan *plan = a->plan;
+    const sw_override_entry *e = a->entry;
+
+    for (uint32_t i = 0; i < plan->model->n_params; i++) {
+        const sw_tensor_entry *t = sw_model_tensor(plan->model, i);
+        for (uint32_t k = 0; k < e->n_layouts; k++) {
+            if (e->layouts[k].path == NULL ? names_parameter(e->match, t->name, t->name_length)
+                                           : names_member(e->match, e->layouts[k].path, t->name, t->name_length))
+                return;
+        }
+    }
+    bool is_error = strict || !e->is_glob;
+    (void)sw_plan_fault(a->plan, is_error ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
+                        e->is_glob ? "override_unused" : "override_unmatched", e->match, strlen(e->match),
+                        "name a parameter, or its module and `layout: {path: ...}`",
+                        "%s: layout meets no parameter", e->source);
+}
+
+static bool only_states_layout(const sw_override_entry *e)
+{
+    return e->n_layouts > 0 && !declares_contract(e) && !has_word(e) && !e->has_tp_divide && e->region_dispatch < 0 &&
+           e->inner_target == NULL && e->inner_wrapper == NULL && e->local_compute == NULL && !e->has_inner_out_src;
+}
+
+sw_status sw_overrides_apply(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
+{
+    for (uint32_t i = 0; i < overrides->n_entries; i++) {
+        applying a = {plan, &overrides->entries[i], err};
+        if (!sw_override_holds(a.entry, plan))
+            continue;
+        if (a.entry->n_layouts > 0)
+            check_layout_entry(&a, plan->strict);
+        if (only_states_layout(a.entry))
+            continue;
+        if (a.entry->is_glob)
+            SW_TRY(apply_glob(&a, plan->strict));
+        else
+            SW_TRY(apply_exact(&a));
+    }
+    return SW_OK;
+}

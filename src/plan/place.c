@@ -1,0 +1,480 @@
+/*
+ * Placement of one tensor. The order is: whole or cut (role), which side (column or row), which stored dim (form),
+ * where the pieces end (layout), and for a companion whether its rows can follow (factor).
+ */
+#include "plan/place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "plan/companion.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
+#include "plan/layout.h"
+#include "plan/role.h"
+
+/* One placement under way. */
+typedef struct placing {
+    sw_plan *plan;
+    sw_place_where where;
+    const sw_place_what *what;
+    const sw_class *class_;
+    sw_axes_of axes;
+    const sw_shape *shape; /* as seen: the view, if there is one */
+    sw_facts *out;
+    uint32_t fault;
+} placing;
+
+static int64_t attribute(const sw_plan *plan, sw_attr attr)
+{
+    const sw_attributes *a = &plan->model->config.attributes;
+    return a->is_set[attr] ? a->value[attr] : 0;
+}
+
+static void complain(placing *p, const char *code, const char *what, const char *help)
+{
+    if (p->where.is_tower) { /* not a fault of the plan: the tower's module is kept whole instead */
+        p->fault = SW_FAULT_IN_TOWER;
+        return;
+    }
+    p->fault = sw_plan_fault(p->plan, SW_SEVERITY_ERROR, code, p->what->fqn, p->what->fqn_length, help, "%s", what);
+}
+
+static void place_on(sw_places *places, int axis, sw_placement placement)
+{
+    places->present |= (uint8_t)(1U << axis);
+    places->on[axis] = placement;
+}
+
+/* Is the axis one that this boundary's parameters speak of? A derived ep cuts nothing but experts. */
+static bool is_spoken_of(const placing *p, int axis)
+{
+    if (axis == SW_ON_EP && p->plan->ep_mode == SW_EP_TP_EXTEND && p->where.type != SW_BOUNDARY_MOE_MLP)
+        return false;
+    return p->plan->is_active[axis];
+}
+
+/* Only active axes are written, each of them; what the role table leaves out is R. */
+static void normalise(const placing *p, sw_places *places)
+{
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        bool said = (places->present & (1U << axis)) != 0;
+        sw_placement placement = said ? places->on[axis] : (sw_placement){0};
+        memset(&places->on[axis], 0, sizeof places->on[axis]);
+        places->present &= (uint8_t)~(1U << axis);
+        if (is_spoken_of(p, axis))
+            place_on(places, axis, placement);
+    }
+}
+
+static sw_side side_of(const placing *p)
+{
+    const sw_class *c = p->class_;
+
+    if (c->side != SW_SIDE_DEFAULT)
+        return c->side;
+    switch (c->role) {
+    case SW_ROLE_ROWWISE:
+        return SW_SIDE_IN;
+    case SW_ROLE_NORM: /* over all heads, or one row a head: cut with the heads it is applied to */
+        return c->layout == SW_LAYOUT_HEADS || c->layout == SW_LAYOUT_KV_HEADS ? SW_SIDE_OUT : SW_SIDE_NONE;
+    case SW_ROLE_MOE_EXPERT:
+    case SW_ROLE_SHARED_EXPERT:
+        return sw_role_is_row_like(p->what->path) ? SW_SIDE_IN : SW_SIDE_OUT;
+    case SW_ROLE_COLWISE:
+    case SW_ROLE_EMBED:
+    case SW_ROLE_LM_HEAD:
+    case SW_ROLE_FUSED_QKV:
+    case SW_ROLE_FUSED_GATE_UP:
+        return SW_SIDE_OUT;
+    default:
+        return SW_SIDE_NONE;
+    }
+}
+
+/* Logical rows that one stored row stands for, when the config or the shapes say so; 0 when they contradict. */
+static uint64_t factor_of(const placing *p, sw_factor factor, uint64_t stored, uint64_t logical)
+{
+    const sw_quantization *q = &p->plan->model->config.quantization;
+    int64_t said = 0;
+
+    switch (factor) {
+    case SW_FACTOR_ONE:
+        return 1;
+    case SW_FACTOR_PACK:
+        return q->bits > 0 && 32 % q->bits == 0 ? (uint64_t)(32 / q->bits) : 0;
+    case SW_FACTOR_GROUP:
+        if (q->group_size > 0)
+            return (uint64_t)q->group_size;
+        return q->group_size < 0 ? UINT64_MAX : 0; /* -1: one group for the whole row */
+    case SW_FACTOR_BLOCK_ROWS:
+        said = q->block_rows;
+        break;
+    case SW_FACTOR_BLOCK_COLS:
+        said = q->block_cols;
+        break;
+    }
+    if (stored == 1)
+        return logical == 0 ? 1 : logical; /* one scale for all of them */
+    if (stored == logical)
+        return 1;
+    if (said > 0)
+        return (uint64_t)said;
+    return logical % stored == 0 ? logical / stored : 0;
+}
+
+/* The weight that a companion belongs to, or NULL (then its own dims are all that is known). */
+static const sw_tensor_entry *weight_of(const placing *p)
+{
+    static const char *const leaves[] = {".weight", ".qweight", ".weight_packed"};
+    const sw_companion *c = p->class_->companion;
+    size_t stem = p->what->fqn_length - strlen(c->suffix);
+    char name[1024];
+
+    if (stem + sizeof ".weight_packed" > sizeof name)
+        return NULL;
+    memcpy(name, p->what->fqn, stem);
+    for (size_t i = 0; i < SW_COUNT(leaves); i++) {
+        size_t n = strlen(leaves[i]);
+        memcpy(name + stem, leaves[i], n);
+        const sw_tensor_entry *t = sw_tensor_list_find(&p->plan->model->list, name, stem + n);
+        if (t != NULL && t->shape != NULL)
+            return t;
+    }
+    return NULL;
+}
+
+/* Logical extent of one side of the weight a companion belongs to; 0 when unknown. */
+static uint64_t logical_extent(const placing *p, bool is_out)
+{
+    const sw_tensor_entry *weight = weight_of(p);
+    const sw_quantization *q = &p->plan->model->config.quantization;
+    uint64_t pack = q->bits > 0 && 32 % q->bits == 0 ? (uint64_t)(32 / q->bits) : 1;
+
+    if (weight == NULL || weight->shape->n_dims != 2)
+        return 0;
+    size_t n = weight->name_length;
+    bool is_qweight = n > 8 && memcmp(weight->name + n - 8, ".qweight", 8) == 0;
+    uint64_t out = weight->shape->dims[is_qweight ? 1 : 0];
+    uint64_t in = weight->shape->dims[is_qweight ? 0 : 1];
+    if (q->method == SW_QUANTIZATION_GPTQ || q->method == SW_QUANTIZATION_MLX ||
+        q->method == SW_QUANTIZATION_COMPRESSED_TENSORS)
+        in *= weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32 ? pack : 1;
+    if (q->method == SW_QUANTIZATION_AWQ)
+        out *= weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32 ? pack : 1;
+    return is_out ? out : in;
+}
+
+/* Axes of a companion: its own table row, moved up by the expert dim when stacked. */
+static void axes_of_companion(placing *p)
+{
+    const sw_companion *c = p->class_->companion;
+    int8_t front = p->where.is_stacked ? 1 : 0;
+    int8_t n_dims = (int8_t)p->shape->n_dims;
+    uint64_t out = logical_extent(p, true);
+    uint64_t in = logical_extent(p, false);
+
+    p->axes = (sw_axes_of){.expert_dim = front != 0 ? 0 : -1, .out_dim = -1, .in_dim = -1};
+    p->axes.out_factor = 1;
+    p->axes.in_factor = 1;
+    if (c->out_dim >= 0 && c->out_dim + front < n_dims) {
+        p->axes.out_dim = (int8_t)(c->out_dim + front);
+        p->axes.out_factor = factor_of(p, c->out_factor, p->shape->dims[p->axes.out_dim], out);
+    }
+    if (c->in_dim >= 0 && c->in_dim + front < n_dims) {
+        p->axes.in_dim = (int8_t)(c->in_dim + front);
+        p->axes.in_factor = factor_of(p, c->in_factor, p->shape->dims[p->axes.in_dim], in);
+    }
+}
+
+/* The stored tensor seen as [experts, a, b] where experts stand in rows one below the other (DBRX). */
+static void see_as_experts(placing *p)
+{
+    uint64_t experts = (uint64_t)attribute(p->plan, SW_ATTR_EXPERTS);
+
+    if (!p->axes.is_view || p->shape->n_dims != 2)
+        return;
+    if (experts == 0 || p->shape->dims[0] % experts != 0) {
+        complain(p, "experts_unknown", "rows of all experts in one matrix, and the number of experts does not divide them",
+                 "give the number of experts in config.json");
+        return;
+    }
+    uint64_t dims[3] = {experts, p->shape->dims[0] / experts, p->shape->dims[1]};
+    const sw_shape *view = sw_plan_shape(p->plan, dims, 3);
+    if (view == NULL) {
+        p->plan->is_out_of_memory = true;
+        return;
+    }
+    p->shape = view;
+    p->out->view = view;
+}
+
+static void find_axes(placing *p)
+{
+    sw_form form = p->class_->form;
+
+    if (p->class_->companion != NULL && !(p->class_->flags & SW_ROW_QUANTISED)) {
+        axes_of_companion(p);
+        return;
+    }
+    if (p->where.is_stacked)
+        form = SW_FORM_EXPERTS;
+    p->axes = sw_form_axes(form, p->shape->n_dims);
+    if (p->class_->flags & SW_ROW_QUANTISED && p->shape->n_dims >= 3)
+        p->axes.in_factor = 32; /* MXFP4: a block of 32 values along the input, kept as one stored row */
+    see_as_experts(p);
+}
+
+/* Rows that must not be torn apart, because another tensor is cut with them in groups of 32. */
+static uint64_t group_unit(const placing *p, sw_side side)
+{
+    if ((p->class_->flags & SW_ROW_QUANTISED) == 0)
+        return 1;
+    return side == SW_SIDE_OUT ? 32 : 1;
+}
+
+static void note_uneven(placing *p, const sw_cut_request *q)
+{
+    uint64_t chunk = (q->extent + q->ranks - 1) / q->ranks;
+    uint64_t full = chunk == 0 ? 0 : q->extent / chunk;
+    char help[192];
+
+    if (q->layout != SW_LAYOUT_VOCAB)
+        return;
+    (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks", chunk * q->ranks);
+    (void)sw_plan_fault(p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
+                        "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " ranks hold %" PRIu64
+                        ", the next %" PRIu64 ", the rest none",
+                        q->extent, q->ranks, full, chunk, q->extent - full * chunk);
+}
+
+static void set_cut(placing *p, int8_t dim, const sw_cut_result *cut)
+{
+    sw_placement placement;
+
+    memset(&placement, 0, sizeof placement);
+    placement.kind = SW_PLACE_SHARD;
+    placement.dim = dim;
+    if (cut->n_segments > 0) {
+        placement.cut = sw_plan_cut(p->plan, cut->n_groups, cut->segments, cut->n_segments);
+        p->plan->is_out_of_memory = p->plan->is_out_of_memory || placement.cut == NULL;
+    }
+    place_on(&p->out->places, SW_ON_TP, placement);
+}
+
+static void misaligned(placing *p, const sw_cut_request *q, uint64_t factor)
+{
+    char what[256];
+    char help[256];
+    size_t used = 0;
+    sw_cut_request try_ = *q;
+
+    (void)snprintf(what, sizeof what,
+                   "tp=%u cuts the weight's %" PRIu64 " rows or columns inside a block of %" PRIu64
+                   " that shares one stored scale or word",
+                   q->ranks, q->extent, factor);
+    used = (size_t)snprintf(help, sizeof help, "tp sizes that keep blocks whole:");
+    for (try_.ranks = 1; try_.ranks <= 256 && used + 16 < sizeof help; try_.ranks++) {
+        sw_cut_result logical;
+        sw_cut_result stored;
+        sw_cut_solve(&try_, &logical);
+        if (logical.fault == NULL && sw_cut_scale(&logical, try_.extent, try_.ranks, factor, &stored))
+            used += (size_t)snprintf(help + used, sizeof help - used, " %u", try_.ranks);
+    }
+    complain(p, "block_misaligned", what, help);
+}
+
+/* Cut one side of the tensor over tp. */
+static void cut_side(placing *p, sw_side side)
+{
+    const sw_class *c = p->class_;
+    int8_t dim = side == SW_SIDE_OUT ? p->axes.out_dim : p->axes.in_dim;
+    uint64_t factor = side == SW_SIDE_OUT ? p->axes.out_factor : p->axes.in_factor;
+    uint64_t stored = dim >= 0 ? p->shape->dims[dim] : 0;
+    sw_cut_result logical;
+    sw_cut_result cut;
+
+    if (dim < 0)
+        return; /* no such side: a row bias, a scale for the whole weight */
+    if (factor == 0) {
+        complain(p, "quant_unknown", "the config does not say how many values share one stored row",
+                 "give quantization_config with bits and group_size");
+        return;
+    }
+    if (c->companion != NULL && !c->companion->is_weight && stored == 1 && factor != 1)
+        return; /* one scale for the whole side */
+    uint64_t extent = stored * factor;
+    if (c->companion != NULL && !c->companion->is_weight) {
+        uint64_t weight = logical_extent(p, side == SW_SIDE_OUT);
+        extent = weight != 0 ? weight : extent;
+    }
+    bool tower = p->where.is_tower;
+    uint64_t heads = (uint64_t)attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
+    uint64_t kv = (uint64_t)attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
+    bool grouped = (c->flags & SW_ROW_QUANTISED) != 0;
+    sw_cut_request q = {.layout = c->layout,
+                        .parts = c->parts,
+                        .extent = grouped && side == SW_SIDE_IN ? stored : extent,
+                        .unit = group_unit(p, side),
+                        .heads = heads,
+                        .kv_heads = kv != 0 ? kv : heads,
+                        .ranks = p->plan->tp,
+                        .may_be_uneven = grouped || c->layout == SW_LAYOUT_VOCAB};
+    q.n_explicit = c->n_segments;
+    q.explicit_segments = c->segments;
+    if (grouped)
+        factor = 1;
+    sw_cut_solve(&q, &logical);
+    if (logical.fault != NULL) {
+        complain(p, logical.fault, logical.what, logical.help);
+        return;
+    }
+    if (!sw_cut_scale(&logical, q.extent, q.ranks, factor, &cut)) {
+        misaligned(p, &q, factor);
+        return;
+    }
+    if (logical.is_uneven)
+        note_uneven(p, &q);
+    set_cut(p, c->has_dim ? c->dim : dim, &cut);
+}
+
+/* Experts over ep: whole experts, the expert dim in front. */
+static void cut_experts(placing *p)
+{
+    sw_placement placement;
+    uint32_t ep = p->plan->ep;
+    int8_t dim = p->axes.expert_dim;
+
+    if (p->plan->ep_mode == SW_EP_TP_EXTEND)
+        place_on(&p->out->places, SW_ON_TP, (sw_placement){0});
+    if (dim < 0 || (uint32_t)dim >= p->shape->n_dims) {
+        p->out->places.on[SW_ON_EP] = (sw_placement){0};
+        return;
+    }
+    if (p->shape->dims[dim] % ep != 0) {
+        char what[192];
+        char help[192];
+        size_t used = (size_t)snprintf(help, sizeof help, "ep sizes that fit:");
+        for (uint64_t n = 1; n <= p->shape->dims[dim] && used + 16 < sizeof help; n++) {
+            if (p->shape->dims[dim] % n == 0)
+                used += (size_t)snprintf(help + used, sizeof help - used, " %" PRIu64, n);
+        }
+        (void)snprintf(what, sizeof what, "%" PRIu64 " experts are not divisible by ep=%u", p->shape->dims[dim], ep);
+        complain(p, "expert_count", what, help);
+        return;
+    }
+    memset(&placement, 0, sizeof placement);
+    placement.kind = SW_PLACE_SHARD;
+    placement.dim = dim;
+    place_on(&p->out->places, SW_ON_EP, placement);
+}
+
+/* A norm over all heads that no table knows: as long as the rows of all heads, and longer than one head. */
+static sw_layout norm_layout(const placing *p)
+{
+    const sw_plan *plan = p->plan;
+    uint64_t head = (uint64_t)attribute(plan, SW_ATTR_HEAD_DIM);
+    uint64_t rows = p->shape->n_dims == 1 ? p->shape->dims[0] : 0;
+    const char *name = p->what->fqn;
+
+    if (p->class_->source == SW_RULE_FAMILY || p->class_->role != SW_ROLE_NORM ||
+        p->where.type != SW_BOUNDARY_ATTENTION || head == 0 || rows <= head)
+        return p->class_->layout;
+    if (strstr(name, "q_norm") != NULL && rows == head * (uint64_t)attribute(plan, SW_ATTR_HEADS))
+        return SW_LAYOUT_HEADS;
+    if (strstr(name, "k_norm") != NULL && rows == head * (uint64_t)attribute(plan, SW_ATTR_KV_HEADS))
+        return SW_LAYOUT_KV_HEADS;
+    return p->class_->layout;
+}
+
+static const char *reason_of(const sw_class *c, sw_dtype dtype)
+{
+    if (c->reason != NULL)
+        return c->reason;
+    if ((c->flags & SW_ROW_FROZEN) != 0)
+        return "frozen";
+    if (c->companion != NULL)
+        return c->companion->is_weight ? "quantised" : "companion";
+    if ((c->flags & SW_ROW_QUANTISED) != 0 && dtype == SW_DTYPE_U8)
+        return "quantised";
+    return dtype >= SW_DTYPE_I64 && dtype <= SW_DTYPE_BOOL ? "integers" : NULL;
+}
+
+static void begin_facts(placing *p)
+{
+    const sw_class *c = p->class_;
+    sw_facts *f = p->out;
+
+    memset(f, 0, sizeof *f);
+    f->role = c->role;
+    f->dtype = p->what->dtype;
+    f->shape = p->what->shape;
+    f->layout = c->layout;
+    f->parts = c->parts;
+    f->flags = c->flags;
+    f->reason = reason_of(c, p->what->dtype);
+    f->is_trained = f->reason == NULL;
+    if (c->role == SW_ROLE_SPECIAL)
+        f->handler = "gated_delta_tp_shard";
+}
+
+static bool keeps_whole_when_ordered(const placing *p, sw_side side)
+{
+    const sw_companion *c = p->class_->companion;
+    return c != NULL && c->follows_act_order && side == SW_SIDE_IN && p->plan->model->config.quantization.desc_act;
+}
+
+static void place_tensor(placing *p, const sw_template *template_)
+{
+    const sw_plan *plan = p->plan;
+    const sw_class *c = p->class_;
+    sw_facts *f = p->out;
+    bool has_tp = plan->is_active[SW_ON_TP];
+    bool has_ep = plan->is_active[SW_ON_EP];
+
+    find_axes(p);
+    f->out_dim = p->axes.out_dim;
+    f->in_dim = p->axes.in_dim;
+    if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims, &f->places))
+        f->places = (sw_places){0}; /* SPECIAL and SKIP: whole */
+    bool is_whole = p->where.type == SW_BOUNDARY_MIXER || p->where.type == SW_BOUNDARY_WHOLE ||
+                    p->where.is_replicated;
+    sw_side side = is_whole ? SW_SIDE_NONE : side_of(p);
+    bool extends = c->role == SW_ROLE_MOE_EXPERT && has_ep && plan->ep_mode == SW_EP_TP_EXTEND;
+
+    place_on(&f->places, SW_ON_TP, (sw_placement){0});
+    if (has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) && !keeps_whole_when_ordered(p, side))
+        cut_side(p, side);
+    if (c->role == SW_ROLE_MOE_EXPERT && has_ep && !is_whole)
+        cut_experts(p);
+    /* A row bias of a routed or shared expert enters the partial sum once: on rank 0 of tp. */
+    bool is_expert = c->role == SW_ROLE_MOE_EXPERT || c->role == SW_ROLE_SHARED_EXPERT;
+    f->is_rank0_only = is_expert && side == SW_SIDE_IN && p->axes.in_dim < 0 && has_tp && !extends &&
+                       c->companion == NULL;
+}
+
+void sw_place(sw_plan *plan, sw_place_where where, const sw_place_what *what, sw_facts *out,
+              uint32_t *fault_index)
+{
+    const sw_template *template_ = sw_template_of(where.type);
+    sw_class own = *what->class_;
+    placing p = {.plan = plan, .where = where, .what = what, .out = out, .fault = UINT32_MAX};
+
+    if (template_ == NULL)
+        template_ = sw_template_of(SW_BOUNDARY_WHOLE);
+    p.class_ = &own;
+    p.shape = what->shape;
+    own.layout = norm_layout(&p);
+    if (own.layout != what->class_->layout)
+        own.flags |= SW_ROW_FULL_NORM;
+    begin_facts(&p);
+    if (own.is_packed_orphan)
+        complain(&p, "quant_unknown", "a packed tensor, and the config does not say how it is quantised",
+                 "give quantization_config with quant_method, bits and group_size");
+    else
+        place_tensor(&p, template_);
+    normalise(&p, &out->places);
+    *fault_index = p.fault;
+}

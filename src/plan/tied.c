@@ -1,0 +1,123 @@
+/*
+ * Tied embedding and head: one stored tensor, two uses. The file decides first (a name that is not there cannot be
+ * stored), then the config, then the family's default. The name that is not stored keeps its boundary: its input is
+ * gathered and its logits leave as the contract says, whatever holds the weight.
+ */
+#include "plan/finish.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "plan/derive.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
+#include "plan/template.h"
+
+static const sw_attributes *attributes(const sw_plan *plan)
+{
+    return &plan->model->config.attributes;
+}
+
+static bool is_tied(const sw_plan *plan)
+{
+    const sw_attributes *a = attributes(plan);
+    return a->is_set[SW_ATTR_TIED] && a->value[SW_ATTR_TIED] != 0;
+}
+
+/* The text model's own boundary of a type: not in a tower and not in a layer (an MTP layer has its own). */
+static sw_spec *find_main(const sw_plan *plan, sw_boundary_type type)
+{
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        sw_spec *s = &plan->specs[i];
+        if (s->type == type && !s->is_tower && s->layer < 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* The family's name for the missing one, with the prefix that the other one has in this checkpoint. */
+static const char *missing_name(sw_plan *plan, sw_role role, const sw_spec *present, sw_role present_role)
+{
+    const char *wanted = role == SW_ROLE_LM_HEAD ? "lm_head.weight" : "model.embed_tokens.weight";
+    const char *other = NULL;
+    const sw_family *family = plan->model->family;
+
+    for (const sw_family_block *b = family == NULL ? NULL : family->blocks; b != NULL && *b != NULL; b++) {
+        for (const sw_family_row *r = *b; r->name != NULL; r++) {
+            if (strchr(r->name, '#') != NULL)
+                continue;
+            if (r->role == role && strstr(r->name, ".weight") != NULL)
+                wanted = r->name;
+            if (r->role == present_role && strstr(r->name, ".weight") != NULL)
+                other = r->name;
+        }
+    }
+    size_t other_length = other == NULL ? 0 : strlen(other) - strlen(".weight");
+    const char *prefix = "";
+    size_t prefix_length = 0;
+    if (other != NULL && present->fqn_length > other_length &&
+        memcmp(present->fqn + present->fqn_length - other_length, other, other_length) == 0) {
+        prefix = present->fqn;
+        prefix_length = present->fqn_length - other_length;
+    }
+    return sw_arena_format(plan->arena, "%.*s%s", (int)prefix_length, prefix, wanted);
+}
+
+static sw_status add_alias(sw_plan *plan, const char *weight, sw_boundary_type type, sw_error *err)
+{
+    uint32_t length = (uint32_t)(strlen(weight) - strlen(".weight"));
+    sw_spec *spec = NULL;
+    bool is_new = false;
+
+    SW_TRY(sw_plan_spec_at(plan, weight, length, &spec, &is_new, err));
+    if (!is_new)
+        return SW_OK;
+    spec->type = type;
+    spec->is_tied_alias = true;
+    return sw_template_contract_of(plan, sw_template_of(type), plan->sequence_parallel, spec, err);
+}
+
+static const char *weight_of(sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        sw_role role = plan->facts[spec->params[i].facts].role;
+        if ((role == SW_ROLE_EMBED || role == SW_ROLE_LM_HEAD) && plan->facts[spec->params[i].facts].shape->n_dims == 2)
+            return sw_arena_format(plan->arena, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".",
+                                   (int)spec->params[i].path_length, spec->params[i].path);
+    }
+    return NULL;
+}
+
+static sw_status pair(sw_plan *plan, const char *first, const char *second, sw_error *err)
+{
+    if (first == NULL || second == NULL)
+        return SW_OK;
+    plan->tied = sw_arena_zero(plan->arena, 1, sizeof *plan->tied);
+    if (plan->tied == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a tied pair");
+    plan->tied[0] = (sw_tied_pair){first, second};
+    plan->n_tied = 1;
+    return SW_OK;
+}
+
+sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
+{
+    sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
+    sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
+
+    if (!is_tied(plan) || (embed == NULL && head == NULL))
+        return SW_OK;
+    const char *embed_weight = embed != NULL ? weight_of(plan, embed)
+                                             : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);
+    const char *head_weight = head != NULL ? weight_of(plan, head)
+                                           : missing_name(plan, SW_ROLE_LM_HEAD, embed, SW_ROLE_EMBED);
+    if (embed_weight == NULL || head_weight == NULL)
+        return SW_OK;
+    if (embed == NULL) {
+        SW_TRY(add_alias(plan, embed_weight, SW_BOUNDARY_EMBED, err));
+        return pair(plan, head_weight, embed_weight, err);
+    }
+    if (head == NULL)
+        SW_TRY(add_alias(plan, head_weight, SW_BOUNDARY_LM_HEAD, err));
+    return pair(plan, embed_weight, head_weight, err);
+}

@@ -1,0 +1,86 @@
+/* GLM-4.5. */
+#include "family_case.h"
+
+static void projections_are_cut_by_heads(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.self_attn.q_proj.weight", "colwise heads"   },
+        {"model.layers.#.self_attn.k_proj.weight", "colwise kv_heads"},
+        {"model.layers.#.self_attn.v_proj.weight", "colwise kv_heads"},
+        {"model.layers.#.self_attn.o_proj.weight", "rowwise heads"   },
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+static void biases_are_cut_with_their_columns(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.self_attn.q_proj.bias", "colwise heads"   },
+        {"model.layers.#.self_attn.k_proj.bias", "colwise kv_heads"},
+        {"model.layers.#.self_attn.v_proj.bias", "colwise kv_heads"},
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+static void norms_per_head_are_whole(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.self_attn.q_norm.weight", "norm"},
+        {"model.layers.#.self_attn.k_norm.weight", "norm"},
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+static void routed_experts_say_their_side(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.mlp.experts.#.gate_proj.weight",   "moe_expert out"     },
+        {"model.layers.#.mlp.experts.#.up_proj.weight",     "moe_expert out"     },
+        {"model.layers.#.mlp.experts.#.down_proj.weight",   "moe_expert in"      },
+        {"model.layers.#.mlp.gate.weight",                  "moe_gate"           },
+        {"model.layers.#.mlp.gate.e_score_correction_bias", "moe_gate frozen f32"},
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+static void shared_experts_are_one_mlp(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.mlp.shared_experts.gate_proj.weight", "shared_expert out"},
+        {"model.layers.#.mlp.shared_experts.up_proj.weight",   "shared_expert out"},
+        {"model.layers.#.mlp.shared_experts.down_proj.weight", "shared_expert in" },
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+static void the_prediction_layer_has_its_own_ends(void **state)
+{
+    static const family_case cases[] = {
+        {"model.layers.#.embed_tokens.weight",     "embed vocab"           },
+        {"model.layers.#.enorm.weight",            "norm"                  },
+        {"model.layers.#.hnorm.weight",            "norm"                  },
+        {"model.layers.#.eh_proj.weight",          "replicated unquantised"},
+        {"model.layers.#.shared_head.norm.weight", "norm"                  },
+        {"model.layers.#.shared_head.head.weight", "lm_head vocab"         },
+    };
+    (void)state;
+    check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(projections_are_cut_by_heads),
+        cmocka_unit_test(biases_are_cut_with_their_columns),
+        cmocka_unit_test(norms_per_head_are_whole),
+        cmocka_unit_test(routed_experts_say_their_side),
+        cmocka_unit_test(shared_experts_are_one_mlp),
+        cmocka_unit_test(the_prediction_layer_has_its_own_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
