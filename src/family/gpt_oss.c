@@ -21,8 +21,11 @@ static const sw_family_row rows[] = {
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj_scales",
                       "experts, 2*moe_intermediate, hidden / 32", .form = SW_FORM_EXPERTS,
                       .flags = SW_ROW_QUANTISED | SW_ROW_FROZEN, .when = "mxfp4"),
+    /* Cut where its weight is: in the groups of 32 that MXFP4 keeps together, or anywhere. */
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj_bias", "experts, 2*moe_intermediate",
-                      .form = SW_FORM_EXPERTS),
+                      .form = SW_FORM_EXPERTS, .flags = SW_ROW_QUANTISED, .when = "mxfp4"),
+    SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj_bias", "experts, 2*moe_intermediate",
+                      .form = SW_FORM_EXPERTS, .when = "!mxfp4"),
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj", "experts, hidden, 2*moe_intermediate",
                       .form = SW_FORM_EXPERTS_T, .when = "!mxfp4"),
     SW_EXPERT_IN(EXPERTS "down_proj_blocks", "experts, hidden, moe_intermediate / 32, 16",

@@ -91,9 +91,8 @@ static bool has_text(const sw_pattern_node *pattern, const char *text)
 
 static uint32_t class_of(const sw_pattern_node *pattern)
 {
-    if (pattern->row != NULL && pattern->row->role == SW_ROLE_LM_HEAD &&
-        before_count(pattern->text, pattern->length, 1) == 0)
-        return CLASS_LAST;
+    if (pattern->row != NULL)
+        return CLASS_LAYERS; /* the table's own order says what stands before and after the layers */
     if (has_text(pattern, "lm_head") || has_text(pattern, "embed_out"))
         return CLASS_LAST;
     if (before_count(pattern->text, pattern->length, 1) > 0)

@@ -22,11 +22,13 @@ uint32_t sw_spec_partial_outputs(const sw_spec *spec)
     return n;
 }
 
-/* The weight beside a bias: the same path with another leaf. */
+/* The weight beside a bias: the same path with another leaf ("x.bias"), or without the ending ("x_bias"). */
 static const sw_facts *weight_beside(const sw_plan *plan, const sw_spec *spec, const sw_spec_param *bias)
 {
-    static const char *const leaves[] = {"weight", "qweight", "weight_packed"};
+    static const char *const leaves[] = {"weight", "qweight", "weight_packed", "", "_blocks"};
     uint32_t stem = bias->path_length - (uint32_t)strlen("bias");
+
+    stem -= stem > 0 && bias->path[stem - 1] == '_';
 
     for (uint32_t i = 0; i < spec->n_params; i++) {
         const sw_spec_param *p = &spec->params[i];
@@ -44,8 +46,9 @@ static bool is_bias(const sw_spec_param *p)
 {
     const uint32_t n = 4;
 
-    return p->path_length >= n && memcmp(p->path + p->path_length - n, "bias", n) == 0 &&
-           (p->path_length == n || p->path[p->path_length - n - 1] == '.');
+    if (p->path_length < n || memcmp(p->path + p->path_length - n, "bias", n) != 0)
+        return false;
+    return p->path_length == n || strchr("._", p->path[p->path_length - n - 1]) != NULL;
 }
 
 static void misplaced(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *help, const char *what)

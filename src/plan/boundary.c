@@ -181,10 +181,17 @@ static void sweep(const sw_model *model, uint32_t *bits, uint8_t *type)
     }
 }
 
+/* Is the module a region that cuts, and not one where something merely stands alone? */
+static bool is_region(uint8_t type)
+{
+    return type != SW_BOUNDARY_NONE && type != SW_BOUNDARY_NORM && type != SW_BOUNDARY_MOE_GATE &&
+           type != SW_BOUNDARY_POINTWISE && type != SW_BOUNDARY_WHOLE;
+}
+
 /* Does a boundary take a parameter that waits? A residual block (a numbered module) leaves it alone. */
 static bool takes(const sw_model *model, const uint8_t *type, uint32_t module, uint32_t bits)
 {
-    if (type[module] == SW_BOUNDARY_NONE)
+    if (!is_region(type[module]))
         return false;
     if ((bits & CUT_BITS) != 0)
         return true;

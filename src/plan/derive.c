@@ -12,6 +12,7 @@
 #include "plan/classify.h"
 #include "plan/expert.h"
 #include "plan/fault.h"
+#include "plan/head_check.h"
 #include "plan/intern.h"
 #include "plan/place.h"
 
@@ -186,8 +187,9 @@ static sw_status add_param(sw_plan *plan, const sw_overrides *overrides, sw_spec
         return SW_OK;
     }
     SW_TRY(sw_derive_facts(plan, overrides, spec, param, NULL, &facts, &fault, err));
-    if (fault != UINT32_MAX && spec->is_tower)
-        spec->is_replicated = true;
+    spec->is_replicated = spec->is_replicated || (fault != UINT32_MAX && spec->is_tower);
+    spec->has_bad_heads = spec->has_bad_heads || fault == SW_FAULT_HEADS;
+    spec->has_fault = spec->has_fault || fault != UINT32_MAX;
     return sw_spec_add_param(plan, spec,
                              (sw_spec_param){path, (uint32_t)strlen(path), param, facts}, err);
 }
@@ -208,6 +210,18 @@ static sw_status fill(sw_plan *plan, const sw_overrides *overrides, const sw_gro
     return SW_OK;
 }
 
+/* A tower's tokens are those of whole images, not a slice of the text: every rank of cp holds them all. */
+static void keep_whole_over_cp(sw_spec *spec)
+{
+    sw_io *const sides[] = {&spec->in_src, &spec->in_dst, &spec->out_src, &spec->out_dst};
+
+    for (size_t i = 0; i < SW_COUNT(sides); i++) {
+        for (uint32_t k = 0; k < sides[i]->n; k++)
+            sides[i]->entries[k].places.on[SW_ON_CP] = (sw_placement){0};
+    }
+    spec->needs_cp_attn = false;
+}
+
 static sw_status contracts(sw_plan *plan, sw_error *err)
 {
     for (uint32_t i = 0; i < plan->n_specs; i++) {
@@ -215,7 +229,11 @@ static sw_status contracts(sw_plan *plan, sw_error *err)
         const sw_template *t = sw_template_of(spec->is_replicated ? SW_BOUNDARY_POINTWISE : spec->type);
         bool sp = plan->sequence_parallel && !spec->is_tower;
         SW_TRY(sw_template_contract_of(plan, t, sp, spec, err));
+        if (spec->is_tower)
+            keep_whole_over_cp(spec);
         SW_TRY(sw_expert_contract(plan, spec, err));
+        if (spec->has_bad_heads)
+            sw_report_heads(plan, spec);
         note_span(plan, spec);
     }
     return SW_OK;

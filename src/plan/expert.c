@@ -98,6 +98,11 @@ sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const ch
                             "experts of one projection must have one shape and dtype to be stacked",
                             "shape or dtype differs from %s", first->name);
     stack->n = (uint32_t)number + 1;
+    if (plan->stacked_in == NULL)
+        plan->stacked_in = sw_arena_zero(plan->arena, plan->model->n_params, sizeof *plan->stacked_in);
+    if (plan->stacked_in == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the experts of %s", spec->fqn);
+    plan->stacked_in[param] = (uint32_t)(spec - plan->specs) + 1;
     return SW_OK;
 }
 

@@ -2,16 +2,16 @@
  * Attributes that a module must read locally under tp: head counts follow from the final placements (a module whose
  * projections stayed whole keeps its counts), and the ones that an override declares are divided as asked.
  */
-#include "plan/finish.h"
+#include "plan/heads.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "plan/fault.h"
+#include "plan/finish.h"
 #include "plan/intern.h"
 
-static int64_t value_of(const sw_plan *plan, sw_attr attr)
+int64_t sw_plan_attribute(const sw_plan *plan, sw_attr attr)
 {
     const sw_attributes *a = &plan->model->config.attributes;
     return a->is_set[attr] ? a->value[attr] : 0;
@@ -57,6 +57,11 @@ static projections look(const sw_plan *plan, const sw_spec *spec)
     return found;
 }
 
+bool sw_spec_has_keys(const sw_plan *plan, const sw_spec *spec)
+{
+    return look(plan, spec).has_kv;
+}
+
 static sw_status add(sw_plan *plan, sw_spec *spec, const char *name, int64_t global, int64_t local,
                      bool is_declared, sw_error *err)
 {
@@ -70,8 +75,8 @@ static sw_status add(sw_plan *plan, sw_spec *spec, const char *name, int64_t glo
 
 static sw_status automatic(sw_plan *plan, sw_spec *spec, sw_error *err)
 {
-    int64_t heads = value_of(plan, spec->is_tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
-    int64_t kv = value_of(plan, spec->is_tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
+    int64_t heads = sw_plan_attribute(plan, spec->is_tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
+    int64_t kv = sw_plan_attribute(plan, spec->is_tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
     int64_t tp = plan->tp;
     projections p = look(plan, spec);
 
@@ -136,7 +141,7 @@ static sw_status declared(sw_plan *plan, sw_spec *spec, sw_error *err)
     for (uint32_t i = 0; i < spec->n_tp_divide; i++) {
         const char *name = spec->tp_divide[i];
         sw_attr attr = attr_of_key(plan, name);
-        int64_t value = attr == SW_ATTR_NONE ? 0 : value_of(plan, attr);
+        int64_t value = attr == SW_ATTR_NONE ? 0 : sw_plan_attribute(plan, attr);
         bool is_automatic = spec->n_tp_local > 0 && is_in(name, automatic_names, SW_COUNT(automatic_names));
         if (strncmp(name, "_hp_", 4) == 0 || is_in(name, never_divided, SW_COUNT(never_divided)))
             refuse(plan, spec, name, "is never divided");

@@ -57,11 +57,15 @@ static sw_status index_by_tensor(const linting *l, uint32_t **out)
 static const sw_tensor_entry *find_tensor(const linting *l, const sw_spec *spec, const char *path, size_t length)
 {
     char name[4096];
-    int n = snprintf(name, sizeof name, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".", (int)length, path);
+    size_t n = spec->fqn_length;
 
-    if (n <= 0 || (size_t)n >= sizeof name)
+    if (n + length + 2 > sizeof name)
         return NULL;
-    return sw_tensor_list_find(&l->model->list, name, (size_t)n);
+    memcpy(name, spec->fqn, n);
+    if (n > 0)
+        name[n++] = '.';
+    memcpy(name + n, path, length);
+    return sw_tensor_list_find(&l->model->list, name, n + length);
 }
 
 static void missing_in_model(linting *l, const sw_spec *spec, const char *path, size_t length)
@@ -71,19 +75,40 @@ static void missing_in_model(linting *l, const sw_spec *spec, const char *path, 
                         (int)length, path);
 }
 
+/* A plan of this very model knows its stacked sources by index; one that was loaded only by name. */
 static void claim_stack(linting *l, const uint32_t *by_tensor, uint32_t i, const sw_ep_stack *stack)
 {
     const sw_spec *spec = &l->plan->specs[i];
-    char path[4096];
+    sw_buffer path = {0};
 
-    for (uint32_t k = 0; k < stack->n; k++) {
-        int n = snprintf(path, sizeof path, "%s%u%s", stack->prefix, k, stack->suffix);
-        const sw_tensor_entry *t =
-            n > 0 && (size_t)n < sizeof path ? find_tensor(l, spec, path, (size_t)n) : NULL;
+    for (uint32_t k = 0; k < stack->n && l->plan->model != l->model; k++) {
+        path.length = 0;
+        sw_buffer_puts(&path, stack->prefix);
+        sw_buffer_u64(&path, k);
+        sw_buffer_puts(&path, stack->suffix);
+        const sw_tensor_entry *t = path.failed ? NULL : find_tensor(l, spec, path.bytes, path.length);
         if (t == NULL)
-            missing_in_model(l, spec, path, n > 0 ? (size_t)n : 0);
+            missing_in_model(l, spec, path.failed ? "" : path.bytes, path.failed ? 0 : path.length);
         else
             claim(l, by_tensor[t - l->model->list.tensors], i);
+    }
+    l->plan->is_out_of_memory = l->plan->is_out_of_memory || path.failed;
+    sw_buffer_clear(&path);
+}
+
+static void claim_stacked(linting *l)
+{
+    const sw_plan *plan = l->plan;
+
+    for (uint32_t i = 0; plan->stacked_in != NULL && i < l->model->n_params; i++) {
+        if (plan->stacked_in[i] == 0)
+            continue;
+        const sw_spec *spec = &plan->specs[plan->stacked_in[i] - 1];
+        for (uint32_t s = 0; s < spec->n_stacks; s++) { /* an override may have dropped the stack */
+            uint32_t first = spec->stacks[s].first_param;
+            if (l->model->params[first].pattern == l->model->params[i].pattern)
+                claim(l, i, plan->stacked_in[i] - 1);
+        }
     }
 }
 
@@ -112,6 +137,8 @@ static void claim_all(linting *l, const uint32_t *by_tensor)
         for (uint32_t s = 0; s < spec->n_stacks; s++)
             claim_stack(l, by_tensor, i, &spec->stacks[s]);
     }
+    if (l->plan->model == l->model)
+        claim_stacked(l);
 }
 
 static void uncovered(linting *l, const char *fqn, size_t length, const sw_shape *shape)
@@ -196,8 +223,8 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
     char what[384];
     uint32_t dim = 0;
 
-    shape_text(shape, shape_, sizeof shape_);
     if (!sw_placement_dim(p, shape->n_dims, &dim)) {
+        shape_text(shape, shape_, sizeof shape_);
         (void)snprintf(what, sizeof what, "S(%d) over %s, but the tensor [%s] has %u dims", p->dim, name, shape_,
                        shape->n_dims);
         bad_param(l, spec, param, "no_such_dim", "shard a dim that the tensor has, or replicate it", what);
@@ -206,6 +233,7 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
     if (size <= 1)
         return;
     if (tears_parts(f, p)) {
+        shape_text(shape, shape_, sizeof shape_);
         (void)snprintf(what, sizeof what, "a fused tensor [%s] under a plain S(%d) over %s: its parts would be torn", shape_,
                        p->dim, name);
         bad_param(l, spec, param, "fused_contiguous", "write its segments: S(0;seg=...), or state its `layout:`", what);
@@ -219,6 +247,7 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
     }
     bool may_be_uneven = f->layout == SW_LAYOUT_VOCAB || (f->flags & SW_ROW_QUANTISED) != 0;
     if (shape->dims[dim] % size != 0 && !may_be_uneven) {
+        shape_text(shape, shape_, sizeof shape_);
         (void)snprintf(what, sizeof what, "dim %u of [%s] is not divisible by %s=%u", dim, shape_, name, size);
         bad_param(l, spec, param, "indivisible", "use a size that divides it, or replicate the parameter", what);
     }
@@ -266,7 +295,7 @@ static void check_pair(linting *l, const sw_spec *spec)
 {
     bool has_column = false;
     bool has_row = false;
-    bool is_pair = spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP;
+    bool is_pair = !spec->has_fault && (spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP);
 
     for (uint32_t i = 0; is_pair && i < spec->n_params; i++) {
         const sw_facts *f = &l->plan->facts[spec->params[i].facts];

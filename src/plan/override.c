@@ -176,6 +176,30 @@ static void give_places(applying *a, sw_facts *facts, const sw_places *said)
     facts->is_placed = true;
 }
 
+/* An alias has no tensor of its own: its placement is that of the name it is tied to. */
+static bool is_tied_conflict(applying *a, const sw_spec *spec, const sw_io_entry *said)
+{
+    const sw_plan *plan = a->plan;
+
+    for (uint32_t i = 0; spec->is_tied_alias && i < plan->n_tied; i++) {
+        const char *dot = strrchr(plan->tied[i].first, '.');
+        const sw_spec *stored = dot == NULL ? NULL
+                                            : sw_plan_find_spec(plan, plan->tied[i].first,
+                                                                (size_t)(dot - plan->tied[i].first));
+        uint32_t at = stored == NULL ? UINT32_MAX : find_path(stored, dot + 1);
+        if (at == UINT32_MAX)
+            continue;
+        const sw_facts *f = &plan->facts[stored->params[at].facts];
+        if (!sw_placement_equal(&f->places.on[SW_ON_TP], &said->places.on[SW_ON_TP]))
+            (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, "tied_conflict", spec->fqn, spec->fqn_length,
+                                "override both names alike, or neither",
+                                "%s: '%s' of %s is tied to %s, which is cut differently over tp", a->entry->source,
+                                said->name, spec->fqn, plan->tied[i].first);
+        return true;
+    }
+    return false;
+}
+
 static void unknown_param(applying *a, const sw_spec *spec, const char *path)
 {
     const char *words[256];
@@ -206,7 +230,8 @@ static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, 
     } else {
         uint32_t param = find_param(plan, spec->fqn, said->name);
         if (param == UINT32_MAX) {
-            unknown_param(a, spec, said->name);
+            if (!is_tied_conflict(a, spec, said))
+                unknown_param(a, spec, said->name);
             return SW_OK;
         }
         const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
@@ -389,7 +414,7 @@ static sw_status insert(applying *a, const char *fqn, uint32_t length, uint32_t 
         return SW_OK;
     }
     if (!declares_contract(a->entry)) {
-        char help[256];
+        char help[800];
         (void)snprintf(help, sizeof help,
                        "declare one: match: %s, params: {}, in_src: {hidden_states: {tp: replicate}}, in_dst: ..., "
                        "out_src: {tp: partial}, out_dst: ...",

@@ -1,7 +1,7 @@
 /*
- * Entries of a list of overrides: how they are found, added and merged, and what may stand in them. Invariant:
- * arrays that an entry points to are never changed in place, only replaced by new ones in the arena, so a copy of an
- * entry (or of the array of entries) is a snapshot that a failed call can go back to.
+ * Entries of a list of overrides: how they are found, added and merged, and what may stand in them.
+ * Invariant: arrays that an entry points to are never changed in place, only replaced by new ones in the
+ * arena, so a copy of an entry (or of the array of entries) is a snapshot that a failed call can go back to.
  */
 #include "plan/override_entry.h"
 
@@ -104,7 +104,8 @@ sw_override_entry *sw_overrides_entry(sw_overrides *overrides, const char *match
 /* ---- merging ---- */
 
 /* Entries of `old` with those of `said` put over them by name; NULL without memory. */
-static sw_io_entry *patched(sw_arena *arena, const sw_override_io *old, const sw_override_io *said, uint32_t *n_out)
+static sw_io_entry *patched(sw_arena *arena, const sw_override_io *old, const sw_override_io *said,
+                            uint32_t *n_out)
 {
     sw_map by_name SW_AUTO(sw_map_clear) = {0};
     sw_io_entry *all = sw_arena_zero(arena, (size_t)old->n + said->n + 1, sizeof *all);
@@ -159,7 +160,8 @@ static bool merge_source(sw_arena *arena, sw_override_entry *entry, const sw_ove
 {
     if (entry->source[0] == '\0')
         entry->source = said->source;
-    else if (strlen(entry->source) + strlen(said->source) < LONGEST_SOURCE && strcmp(entry->source, said->source) != 0)
+    else if (strlen(entry->source) + strlen(said->source) < LONGEST_SOURCE &&
+             strcmp(entry->source, said->source) != 0)
         entry->source = sw_arena_format(arena, "%s, %s", entry->source, said->source);
     return entry->source != NULL;
 }
@@ -193,10 +195,11 @@ static void merge_words(sw_override_entry *entry, const sw_override_entry *said)
 
 static bool merge_entry(sw_arena *arena, sw_override_entry *entry, const sw_override_entry *said)
 {
-    bool ok = merge_io(arena, &entry->params, &said->params) && merge_io(arena, &entry->in_src, &said->in_src) &&
-              merge_io(arena, &entry->in_dst, &said->in_dst) && merge_io(arena, &entry->out_src, &said->out_src) &&
-              merge_io(arena, &entry->out_dst, &said->out_dst) && merge_layouts(arena, entry, said) &&
-              merge_source(arena, entry, said);
+    bool ok =
+        merge_io(arena, &entry->params, &said->params) && merge_io(arena, &entry->in_src, &said->in_src) &&
+        merge_io(arena, &entry->in_dst, &said->in_dst) && merge_io(arena, &entry->out_src, &said->out_src) &&
+        merge_io(arena, &entry->out_dst, &said->out_dst) && merge_layouts(arena, entry, said) &&
+        merge_source(arena, entry, said);
 
     merge_words(entry, said);
     return ok;

@@ -1,7 +1,8 @@
 /*
- * What the two readers of overrides share: limits, the rules for names and placements, and how an entry joins the
- * list. An entry that names the same match and `when` as an earlier one is merged into it as if the two had been
- * applied one after the other: per field the later one wins, a patch adds to what is there, layouts pile up.
+ * What the two readers of overrides share: limits, the rules for names and placements, and how an entry joins
+ * the list. An entry that names the same match and `when` as an earlier one is merged into it as if the two
+ * had been applied one after the other: per field the later one wins, a patch adds to what is there, layouts
+ * pile up.
  */
 #ifndef SW_PLAN_OVERRIDE_ENTRY_H
 #define SW_PLAN_OVERRIDE_ENTRY_H
@@ -10,20 +11,22 @@
 #include "plan/registry.h"
 
 enum {
-    SW_OVERRIDE_MAX_ENTRIES = 16384,     /* of one list */
-    SW_OVERRIDE_MAX_NAME = 1024,         /* bytes of a match, path, input, output, pattern */
-    SW_OVERRIDE_MAX_RULES = 1024,        /* of one list of role rules */
-    SW_OVERRIDE_MAX_PATTERNS = 256,      /* of one role rule */
+    SW_OVERRIDE_MAX_ENTRIES = 16384, /* of one list */
+    SW_OVERRIDE_MAX_NAME = 1024,     /* bytes of a match, path, input, output, pattern */
+    SW_OVERRIDE_MAX_PLACES = 65536,  /* placements of one field given from C */
+    SW_OVERRIDE_MAX_LIST = 256,      /* names in out_names or tp_divide_attrs */
+    SW_OVERRIDE_MAX_RULES = 1024,    /* of one list of role rules */
+    SW_OVERRIDE_MAX_PATTERNS = 256,  /* of one role rule */
     SW_OVERRIDE_MAX_ARCHITECTURES = 1024,
-    SW_OVERRIDE_ARENA_BYTES = 64 << 20   /* of one list of overrides */
+    SW_OVERRIDE_ARENA_BYTES = 64 << 20 /* of one list of overrides */
 };
 
 /* An entry that says nothing yet. */
 sw_override_entry sw_override_blank(const char *match, const char *source, sw_when when);
 
 /*
- * Put what `said` says into the list: into the entry of the same match, or at the end. All or nothing. Everything
- * that `said` points to, but its match, lives in the list's arena.
+ * Put what `said` says into the list: into the entry of the same match, or at the end. All or nothing.
+ * Everything that `said` points to, but its match, lives in the list's arena.
  */
 sw_status sw_overrides_put(sw_overrides *overrides, const sw_override_entry *said, sw_error *err);
 

@@ -1,6 +1,7 @@
 /*
- * `layout:` of an override entry: how a fused parameter is stored. One form (a word, or a mapping with kind, parts,
- * dim or segments) speaks of the parameters that the entry's match names; a mapping of paths gives each its form.
+ * `layout:` of an override entry: how a fused parameter is stored. One form (a word, or a mapping with kind,
+ * parts, dim or segments) speaks of the parameters that the entry's match names; a mapping of paths gives
+ * each its form.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 enum { MOST_PARTS = 65536, MOST_DIMS = 8 };
 
-/* Words of `kind`. `parts`: may it be given, and what holds when it is not (0: unknown here, see `needs_parts`). */
+/* Words of `kind`. `parts`: may it be given, and what holds when it is not (0: unknown here, see
+ * `needs_parts`). */
 // clang-format off
 static const struct layout_word {
     const char *word;
@@ -91,7 +93,8 @@ static sw_status take_segment(const sw_reader *r, const sw_yaml_node *value, sw_
     if (status == SW_E_NO_MEMORY)
         return sw_reader_no_room(r);
     if (status != SW_OK || made.cut->n_segments != 1)
-        return sw_reader_fail(r, value, "write its rows, then rN for replicas and uM for units: 4096, 1024r2, 2048u64",
+        return sw_reader_fail(r, value,
+                              "write its rows, then rN for replicas and uM for units: 4096, 1024r2, 2048u64",
                               "'%.60s' is not a segment", value->text);
     *out = made.cut->segments[0];
     return SW_OK;
@@ -102,8 +105,8 @@ static sw_status take_segments(sw_reader *r, const sw_yaml_node *value, void *sl
     said_form *form = slot;
 
     if (value->kind != SW_YAML_SEQUENCE || value->n_children == 0 || value->n_children > SW_CUT_MAX_SEGMENTS)
-        return sw_reader_fail(r, value, "write [4096, 1024, 1024]", "segments is a list of 1 to %d stretches of rows",
-                              SW_CUT_MAX_SEGMENTS);
+        return sw_reader_fail(r, value, "write [4096, 1024, 1024]",
+                              "segments is a list of 1 to %d stretches of rows", SW_CUT_MAX_SEGMENTS);
     sw_segment *segments = sw_arena_zero(r->into->arena, value->n_children, sizeof *segments);
     if (segments == NULL)
         return sw_reader_no_room(r);
@@ -114,9 +117,9 @@ static sw_status take_segments(sw_reader *r, const sw_yaml_node *value, void *sl
 }
 
 static const sw_reader_key form_keys[] = {
-    {"kind", take_kind, 0},
-    {"parts", take_parts, 0},
-    {"dim", take_dim, 0},
+    {"kind",     take_kind,     0},
+    {"parts",    take_parts,    0},
+    {"dim",      take_dim,      0},
     {"segments", take_segments, 0},
 };
 
@@ -136,16 +139,19 @@ static sw_status settle(const sw_reader *r, const sw_yaml_node *at, said_form *f
 
     if (layout->n_segments > 0) {
         if (form->word != NULL || layout->parts > 0)
-            return sw_reader_fail(r, at, "leave kind and parts out", "segments already say how the rows are stored");
+            return sw_reader_fail(r, at, "leave kind and parts out",
+                                  "segments already say how the rows are stored");
         layout->layout = SW_LAYOUT_EXPLICIT;
         return SW_OK;
     }
     if (form->word == NULL)
-        return sw_reader_fail(r, at, "write kind: stacked, or segments: [...]", "neither kind nor segments is given");
+        return sw_reader_fail(r, at, "write kind: stacked, or segments: [...]",
+                              "neither kind nor segments is given");
     if (layout->parts > 0 && !form->word->takes_parts)
         return sw_reader_fail(r, at, "leave parts out", "a %s layout has no parts", form->word->word);
     if (layout->parts == 0 && form->word->needs_parts)
-        return sw_reader_fail(r, at, "write {kind: blocks, parts: 4}", "a %s layout needs parts", form->word->word);
+        return sw_reader_fail(r, at, "write {kind: blocks, parts: 4}", "a %s layout needs parts",
+                              form->word->word);
     if (layout->parts > SW_CUT_MAX_SEGMENTS && layout->layout == SW_LAYOUT_QKV_STACKED)
         return sw_reader_fail(r, at, "", "%u stacked parts, at most %d are supported", layout->parts,
                               SW_CUT_MAX_SEGMENTS);

@@ -10,7 +10,8 @@
 #include "base/nearest.h"
 #include "base/status.h"
 
-sw_status sw_reader_fail(const sw_reader *r, const sw_yaml_node *at, const char *help, const char *format, ...)
+sw_status sw_reader_fail(const sw_reader *r, const sw_yaml_node *at, const char *help, const char *format,
+                         ...)
 {
     char what[sizeof r->err->what];
     va_list args;
@@ -34,7 +35,8 @@ sw_status sw_reader_unknown(const sw_reader *r, const sw_yaml_node *at, const ch
         return sw_reader_fail(r, at, help, "unknown %s '%.200s'", kind, word);
     }
     for (size_t i = 0; i < n_words && used < sizeof help; i++)
-        used += (size_t)snprintf(help + used, sizeof help - used, "%s%s", i == 0 ? "known: " : ", ", words[i]);
+        used +=
+            (size_t)snprintf(help + used, sizeof help - used, "%s%s", i == 0 ? "known: " : ", ", words[i]);
     return sw_reader_fail(r, at, help, "unknown %s '%.200s'", kind, word);
 }
 
@@ -52,8 +54,8 @@ static const sw_reader_key *find_key(const sw_reader_key *keys, size_t n_keys, c
     return NULL;
 }
 
-sw_status sw_reader_mapping(sw_reader *r, const sw_yaml_node *mapping, const sw_reader_key *keys, size_t n_keys,
-                            void *base)
+sw_status sw_reader_mapping(sw_reader *r, const sw_yaml_node *mapping, const sw_reader_key *keys,
+                            size_t n_keys, void *base)
 {
     for (const sw_yaml_node *child = mapping->children; child != NULL; child = child->next) {
         const sw_reader_key *row = find_key(keys, n_keys, child->key);
@@ -95,7 +97,8 @@ sw_status sw_reader_names(const sw_reader *r, const sw_yaml_node *list, const ch
     if (list->kind != SW_YAML_SEQUENCE)
         return sw_reader_fail(r, list, "write [a, b]", "expected a list of %ss", kind);
     if (list->n_children > most)
-        return sw_reader_fail(r, list, "", "%zu %ss, at most %" PRIu32 " are read", list->n_children, kind, most);
+        return SW_FAIL(r->err, SW_E_LIMIT, "", "%s:%" PRIu32 ": %zu %ss, at most %" PRIu32 " are read",
+                       r->path, list->line, list->n_children, kind, most);
     const char **names = sw_arena_zero(r->into->arena, list->n_children + 1, sizeof *names);
     if (names == NULL)
         return sw_reader_no_room(r);
@@ -114,7 +117,8 @@ sw_status sw_reader_names(const sw_reader *r, const sw_yaml_node *list, const ch
     return SW_OK;
 }
 
-sw_status sw_reader_number(const sw_reader *r, const sw_yaml_node *value, int64_t least, int64_t most, int64_t *out)
+sw_status sw_reader_number(const sw_reader *r, const sw_yaml_node *value, int64_t least, int64_t most,
+                           int64_t *out)
 {
     const char *at = value->text;
     bool is_negative = *at == '-';

@@ -1,7 +1,7 @@
 /*
- * Reading of override files: what the parts of the reader (entries, layouts, role rules) share. A mapping is read by
- * a table of its keys; whatever is not in the table is refused with the nearest key that is. Messages begin with
- * FILE:LINE and the key of the outermost mapping that is being read.
+ * Reading of override files: what the parts of the reader (entries, layouts, role rules) share. A mapping is
+ * read by a table of its keys; whatever is not in the table is refused with the nearest key that is. Messages
+ * begin with FILE:LINE and the key of the outermost mapping that is being read.
  */
 #ifndef SW_PLAN_OVERRIDE_READER_H
 #define SW_PLAN_OVERRIDE_READER_H
@@ -28,12 +28,12 @@ typedef struct sw_reader_key {
 enum { SW_READER_MAX_KEYS = 24 }; /* of one table */
 
 /* Read a mapping: each child by its row. */
-sw_status sw_reader_mapping(sw_reader *r, const sw_yaml_node *mapping, const sw_reader_key *keys, size_t n_keys,
-                            void *base);
+sw_status sw_reader_mapping(sw_reader *r, const sw_yaml_node *mapping, const sw_reader_key *keys,
+                            size_t n_keys, void *base);
 
 /* Raise SW_E_FORMAT: "FILE:LINE: field: what". */
-sw_status sw_reader_fail(const sw_reader *r, const sw_yaml_node *at, const char *help, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+sw_status sw_reader_fail(const sw_reader *r, const sw_yaml_node *at, const char *help, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
 
 /* Raise "unknown KIND 'WORD'": the help names the nearest of `words`, or all of them when none is near. */
 sw_status sw_reader_unknown(const sw_reader *r, const sw_yaml_node *at, const char *kind, const char *word,
@@ -51,7 +51,8 @@ sw_status sw_reader_names(const sw_reader *r, const sw_yaml_node *list, const ch
                           const char ***out, uint32_t *n_out);
 
 /* A whole number from `least` to `most`. */
-sw_status sw_reader_number(const sw_reader *r, const sw_yaml_node *value, int64_t least, int64_t most, int64_t *out);
+sw_status sw_reader_number(const sw_reader *r, const sw_yaml_node *value, int64_t least, int64_t most,
+                           int64_t *out);
 
 /* `layout:` of an entry; `slot` is the sw_override_entry. */
 sw_status sw_reader_layout(sw_reader *r, const sw_yaml_node *value, void *slot);

@@ -1,7 +1,7 @@
 /*
- * `roles:` and `arch_roles:` of an override file: role rules in the forms of the seed document param_role. A rule is
- * a mapping {patterns, role, mode} or the seed's tuple as a list [patterns, role, mode]; without a mode it is the
- * legacy rule, a substring of the whole name. Rules of an architecture have no mode.
+ * `roles:` and `arch_roles:` of an override file: role rules in the forms of the seed document param_role. A
+ * rule is a mapping {patterns, role, mode} or the seed's tuple as a list [patterns, role, mode]; without a
+ * mode it is the legacy rule, a substring of the whole name. Rules of an architecture have no mode.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -28,10 +28,13 @@ static sw_status take_patterns(sw_reader *r, const sw_yaml_node *value, void *sl
     uint32_t n = 0;
 
     if (rule->patterns != NULL)
-        return sw_reader_fail(r, value, "put all of them in patterns", "a rule has either pattern or patterns");
+        return sw_reader_fail(r, value, "put all of them in patterns",
+                              "a rule has either pattern or patterns");
     if (value->kind != SW_YAML_SCALAR) {
         SW_TRY(sw_reader_names(r, value, "pattern", SW_OVERRIDE_MAX_PATTERNS, &rule->patterns, &n));
-        return n > 0 ? SW_OK : sw_reader_fail(r, value, "remove the rule, or name a pattern", "a rule without patterns");
+        return n > 0 ? SW_OK
+                     : sw_reader_fail(r, value, "remove the rule, or name a pattern",
+                                      "a rule without patterns");
     }
     rule->patterns = sw_arena_zero(r->into->arena, 2, sizeof *rule->patterns);
     if (rule->patterns == NULL)
@@ -76,9 +79,9 @@ static sw_status take_mode(sw_reader *r, const sw_yaml_node *value, void *slot)
 /* The mode stands last: rules of an architecture use the table without it. */
 static const sw_reader_key rule_keys[] = {
     {"patterns", take_patterns, 0},
-    {"pattern", take_patterns, 0},
-    {"role", take_role, 0},
-    {"mode", take_mode, 0},
+    {"pattern",  take_patterns, 0},
+    {"role",     take_role,     0},
+    {"mode",     take_mode,     0},
 };
 
 /* [patterns, role] or [patterns, role, mode] */
@@ -89,8 +92,9 @@ static sw_status take_tuple(sw_reader *r, const sw_yaml_node *list, bool takes_m
     size_t i = 0;
 
     if (list->n_children < 2 || list->n_children > most)
-        return sw_reader_fail(r, list, takes_mode ? "write [[q_proj, k_proj], colwise, segment_substring]"
-                                                  : "write [[q_proj, k_proj], colwise]",
+        return sw_reader_fail(r, list,
+                              takes_mode ? "write [[q_proj, k_proj], colwise, segment_substring]"
+                                         : "write [[q_proj, k_proj], colwise]",
                               "a rule of %zu fields, expected [patterns, role%s]", list->n_children,
                               takes_mode ? "] or [patterns, role, mode" : "");
     for (const sw_yaml_node *child = list->children; child != NULL; child = child->next)
@@ -121,10 +125,12 @@ static sw_status take_rules(sw_reader *r, const sw_yaml_node *list, bool takes_m
     size_t n = 0;
 
     if (list->kind != SW_YAML_SEQUENCE)
-        return sw_reader_fail(r, list, "write - {patterns: [q_proj], role: colwise}", "expected a list of rules");
+        return sw_reader_fail(r, list, "write - {patterns: [q_proj], role: colwise}",
+                              "expected a list of rules");
     if (list->n_children > SW_OVERRIDE_MAX_RULES)
-        return SW_FAIL(r->err, SW_E_LIMIT, "join rules of one role", "%s:%" PRIu32 ": %zu rules, at most %d are read",
-                       r->path, list->line, list->n_children, SW_OVERRIDE_MAX_RULES);
+        return SW_FAIL(r->err, SW_E_LIMIT, "join rules of one role",
+                       "%s:%" PRIu32 ": %zu rules, at most %d are read", r->path, list->line,
+                       list->n_children, SW_OVERRIDE_MAX_RULES);
     sw_role_rule *rules = sw_arena_zero(r->into->arena, list->n_children + 1, sizeof *rules);
     if (rules == NULL)
         return sw_reader_no_room(r);
@@ -149,8 +155,8 @@ static sw_status take_role_rules(sw_reader *r, const sw_yaml_node *value, void *
 }
 
 static const sw_reader_key roles_keys[] = {
-    {"extend", take_extend, offsetof(sw_overrides, extends_roles)},
-    {"rules", take_role_rules, offsetof(sw_overrides, roles)},
+    {"extend", take_extend,     offsetof(sw_overrides, extends_roles)},
+    {"rules",  take_role_rules, offsetof(sw_overrides, roles)        },
 };
 
 sw_status sw_reader_roles(sw_reader *r, const sw_yaml_node *value, void *slot)
@@ -168,7 +174,8 @@ sw_status sw_reader_roles(sw_reader *r, const sw_yaml_node *value, void *slot)
 
 /* ---- arch_roles ---- */
 
-/* The rules of an architecture, new or (from an earlier file) replaced; NULL when this file names it already. */
+/* The rules of an architecture, new or (from an earlier file) replaced; NULL when this file names it already.
+ */
 static sw_arch_rules *place_for(sw_overrides *into, const char *architecture, uint32_t n_earlier)
 {
     for (uint32_t i = 0; i < into->n_arch_roles; i++) {
@@ -205,8 +212,8 @@ sw_status sw_reader_arch_roles(sw_reader *r, const sw_yaml_node *value, void *sl
         return sw_reader_fail(r, value, "write {Qwen2ForCausalLM: [[[q_proj], colwise]]}",
                               "expected a mapping from architecture to a list of rules");
     if (n_earlier + value->n_children > SW_OVERRIDE_MAX_ARCHITECTURES)
-        return SW_FAIL(r->err, SW_E_LIMIT, "", "%s:%" PRIu32 ": more than %d architectures", r->path, value->line,
-                       SW_OVERRIDE_MAX_ARCHITECTURES);
+        return SW_FAIL(r->err, SW_E_LIMIT, "", "%s:%" PRIu32 ": more than %d architectures", r->path,
+                       value->line, SW_OVERRIDE_MAX_ARCHITECTURES);
     /* A copy: the caller's list stays as it is when this file has a fault. */
     into->arch_capacity = (uint32_t)(n_earlier + value->n_children);
     sw_arch_rules *rules = sw_arena_zero(into->arena, (size_t)into->arch_capacity + 1, sizeof *rules);

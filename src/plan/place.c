@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "plan/companion.h"
 #include "plan/fault.h"
+#include "plan/heads.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
 #include "plan/role.h"
@@ -27,16 +28,14 @@ typedef struct placing {
     uint32_t fault;
 } placing;
 
-static int64_t attribute(const sw_plan *plan, sw_attr attr)
-{
-    const sw_attributes *a = &plan->model->config.attributes;
-    return a->is_set[attr] ? a->value[attr] : 0;
-}
-
 static void complain(placing *p, const char *code, const char *what, const char *help)
 {
     if (p->where.is_tower) { /* not a fault of the plan: the tower's module is kept whole instead */
         p->fault = SW_FAULT_IN_TOWER;
+        return;
+    }
+    if (strcmp(code, "heads") == 0) { /* one finding for the whole attention: see head_check.c */
+        p->fault = SW_FAULT_HEADS;
         return;
     }
     p->fault = sw_plan_fault(p->plan, SW_SEVERITY_ERROR, code, p->what->fqn, p->what->fqn_length, help, "%s", what);
@@ -192,7 +191,7 @@ static void axes_of_companion(placing *p)
 /* The stored tensor seen as [experts, a, b] where experts stand in rows one below the other (DBRX). */
 static void see_as_experts(placing *p)
 {
-    uint64_t experts = (uint64_t)attribute(p->plan, SW_ATTR_EXPERTS);
+    uint64_t experts = (uint64_t)sw_plan_attribute(p->plan, SW_ATTR_EXPERTS);
 
     if (!p->axes.is_view || p->shape->n_dims != 2)
         return;
@@ -241,7 +240,7 @@ static void note_uneven(placing *p, const sw_cut_request *q)
     uint64_t full = chunk == 0 ? 0 : q->extent / chunk;
     char help[192];
 
-    if (q->layout != SW_LAYOUT_VOCAB)
+    if (q->layout != SW_LAYOUT_VOCAB || p->shape->n_dims < 2)
         return;
     (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks", chunk * q->ranks);
     (void)sw_plan_fault(p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
@@ -311,8 +310,8 @@ static void cut_side(placing *p, sw_side side)
         extent = weight != 0 ? weight : extent;
     }
     bool tower = p->where.is_tower;
-    uint64_t heads = (uint64_t)attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
-    uint64_t kv = (uint64_t)attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
+    uint64_t heads = (uint64_t)sw_plan_attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
+    uint64_t kv = (uint64_t)sw_plan_attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
     bool grouped = (c->flags & SW_ROW_QUANTISED) != 0;
     sw_cut_request q = {.layout = c->layout,
                         .parts = c->parts,
@@ -375,16 +374,16 @@ static void cut_experts(placing *p)
 static sw_layout norm_layout(const placing *p)
 {
     const sw_plan *plan = p->plan;
-    uint64_t head = (uint64_t)attribute(plan, SW_ATTR_HEAD_DIM);
+    uint64_t head = (uint64_t)sw_plan_attribute(plan, SW_ATTR_HEAD_DIM);
     uint64_t rows = p->shape->n_dims == 1 ? p->shape->dims[0] : 0;
     const char *name = p->what->fqn;
 
     if (p->class_->source == SW_RULE_FAMILY || p->class_->role != SW_ROLE_NORM ||
         p->where.type != SW_BOUNDARY_ATTENTION || head == 0 || rows <= head)
         return p->class_->layout;
-    if (strstr(name, "q_norm") != NULL && rows == head * (uint64_t)attribute(plan, SW_ATTR_HEADS))
+    if (strstr(name, "q_norm") != NULL && rows == head * (uint64_t)sw_plan_attribute(plan, SW_ATTR_HEADS))
         return SW_LAYOUT_HEADS;
-    if (strstr(name, "k_norm") != NULL && rows == head * (uint64_t)attribute(plan, SW_ATTR_KV_HEADS))
+    if (strstr(name, "k_norm") != NULL && rows == head * (uint64_t)sw_plan_attribute(plan, SW_ATTR_KV_HEADS))
         return SW_LAYOUT_KV_HEADS;
     return p->class_->layout;
 }

@@ -10,6 +10,9 @@
 /* Fault index of a tensor that cannot be cut in a tower, which is no fault of the plan. */
 #define SW_FAULT_IN_TOWER (UINT32_MAX - 1)
 
+/* Fault index of a tensor whose heads tp does not fit: reported once for its boundary. */
+#define SW_FAULT_HEADS (UINT32_MAX - 2)
+
 /* What a placement depends on besides the tensor. */
 typedef struct sw_place_where {
     sw_boundary_type type;

@@ -168,6 +168,8 @@ typedef struct sw_spec {
     uint32_t pp_stage;
     bool is_tower;
     bool is_inserted;
+    bool has_fault;     /* some parameter could not be placed: checks of the whole would only repeat it */
+    bool has_bad_heads;
     bool is_tied_alias; /* its tensor is stored under the other name of a tied pair */
     bool in_moe;        /* a shared expert inside a MoE block */
     bool is_replicated; /* a tower's module that tp does not divide: kept whole, with a warning */
@@ -285,6 +287,7 @@ struct sw_plan {
     uint32_t n_classes;
     uint32_t classes_capacity;
     uint32_t *class_of; /* per parameter, when a user rule looks at layer numbers; NULL: by pattern */
+    uint32_t *stacked_in; /* per parameter: 1 + index of the spec that stacks it, 0: none; NULL without ep */
     sw_spec *specs;
     uint32_t n_specs;
     uint32_t specs_capacity;

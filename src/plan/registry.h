@@ -1,7 +1,7 @@
 /*
  * Functions that an override may name: `inner_wrapper` (what is put round the attention of a boundary) and
- * `local_compute` (what computes a region on local tensors). C has no import path, so a name stands for a function
- * that is compiled in; the planner knows the names only, the runtime has the functions.
+ * `local_compute` (what computes a region on local tensors). C has no import path, so a name stands for a
+ * function that is compiled in; the planner knows the names only, the runtime has the functions.
  */
 #ifndef SW_PLAN_REGISTRY_H
 #define SW_PLAN_REGISTRY_H

@@ -40,7 +40,7 @@ compare() {
                 if (want[i] == "...") { may_skip = 1; continue }
                 while (may_skip && at <= m && got[at] != want[i]) at++
                 if (at > m || got[at] != want[i]) {
-                    printf "  expected: %s\n  printed:  %s\n", want[i], at > m ? "(the end)" : got[at]
+                    printf "  expected: %s\n  printed:  %s\n", want[i], (at > m ? "(the end)" : got[at])
                     exit 1
                 }
                 at++

@@ -51,6 +51,19 @@ static void nothing_overlaps_over_many_blocks(void **state)
     sw_arena_destroy(arena);
 }
 
+static void a_piece_larger_than_a_block_leaves_the_current_one_in_use(void **state)
+{
+    (void)state;
+    sw_arena *arena = sw_arena_create(0);
+    char *before = sw_arena_alloc(arena, 16);
+    char *large = sw_arena_alloc(arena, 10 << 20);
+    char *after = sw_arena_alloc(arena, 16);
+    memset(large, 1, 10 << 20);
+    assert_int_equal(after - before, 16);
+    assert_true(sw_arena_bytes(arena) < (10 << 20) + (200 << 10));
+    sw_arena_destroy(arena);
+}
+
 static void zeroed_arrays_are_zero_and_an_overflow_is_refused(void **state)
 {
     (void)state;
@@ -125,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_aligned_and_strings_are_packed),
         cmocka_unit_test(nothing_overlaps_over_many_blocks),
+        cmocka_unit_test(a_piece_larger_than_a_block_leaves_the_current_one_in_use),
         cmocka_unit_test(zeroed_arrays_are_zero_and_an_overflow_is_refused),
         cmocka_unit_test(text_is_formatted_into_it),
         cmocka_unit_test(the_limit_bounds_what_is_taken_and_is_named),
