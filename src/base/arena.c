@@ -164,6 +164,7 @@ size_t sw_arena_bytes(const sw_arena *arena)
     return arena->taken;
 }
 
+#undef sw_arena_fail
 sw_status sw_arena_fail(const sw_arena *arena, const char *what, sw_error *err)
 {
     if (arena->hit_limit) {

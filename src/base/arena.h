@@ -24,4 +24,8 @@ size_t sw_arena_bytes(const sw_arena *arena); /* taken from the system */
 /* Raise the reason of the last NULL: SW_E_LIMIT or SW_E_NO_MEMORY, for `what` ("the names of x.json"). */
 sw_status sw_arena_fail(const sw_arena *arena, const char *what, sw_error *err);
 
+#ifdef __clang_analyzer__ /* which cannot see that it never returns SW_OK */
+#define sw_arena_fail(arena, what, err) ((void)sw_arena_fail((arena), (what), (err)), SW_E_NO_MEMORY)
+#endif
+
 #endif

@@ -12,7 +12,12 @@ sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line
 /* Put "context: " in front of what err says; messages then read from outside to inside. err may be NULL. */
 void sw_error_context(sw_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__ /* which cannot see that sw_fail_at() returns the status that it was given */
+#define SW_FAIL(err, status, help, ...)                                                                      \
+    ((void)sw_fail_at((err), (status), __FILE__, __LINE__, (help), __VA_ARGS__), (status))
+#else
 #define SW_FAIL(err, status, help, ...) sw_fail_at((err), (status), __FILE__, __LINE__, (help), __VA_ARGS__)
+#endif
 
 #define SW_TRY(call)                                                                                         \
     do {                                                                                                     \

@@ -31,6 +31,9 @@ typedef struct sw_command {
     sw_status (*run)(sw_run *run, sw_error *err);
 } sw_command;
 
+extern const sw_command sw_command_plan;
+extern const sw_command sw_command_explain;
+extern const sw_command sw_command_roles;
 extern const sw_command sw_command_mesh;
 
 #endif

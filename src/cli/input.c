@@ -18,3 +18,11 @@ sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t m
         sw_error_context(err, "--%s", arguments->options[mesh_row].name);
     return status;
 }
+
+sw_status sw_input_overrides(sw_overrides **out, const sw_arguments *arguments, uint32_t row, sw_error *err)
+{
+    if (!sw_arguments_has(arguments, row))
+        return SW_OK;
+    SW_TRY(sw_overrides_create(out, err));
+    return sw_overrides_add_file(*out, arguments->values[row], err);
+}

@@ -4,6 +4,7 @@
 
 #include "cli/option.h"
 #include "shardwright/mesh.h"
+#include "shardwright/plan.h"
 
 /* Rows of a table for the mesh; sw_input_mesh() reads them. */
 #define SW_OPTION_MESH                                                                                       \
@@ -14,9 +15,17 @@
     {                                                                                                        \
         "ep", 0, "N", "experts over N of the dp*cp*tp ranks of a stage (TP-extend-EP)"                       \
     }
+/* A row for the override file; sw_input_overrides() reads it. */
+#define SW_OPTION_OVERRIDES                                                                                  \
+    {                                                                                                        \
+        "overrides", 0, "FILE", "YAML file of overrides and role rules"                                      \
+    }
 
 /* The mesh of --mesh (which must be given) and --ep. */
 sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t mesh_row, uint32_t ep_row,
                         sw_error *err);
+
+/* The overrides of --overrides; NULL when the option is not given. */
+sw_status sw_input_overrides(sw_overrides **out, const sw_arguments *arguments, uint32_t row, sw_error *err);
 
 #endif

@@ -56,11 +56,12 @@ enum {
     SW_ROW_MIXER = 1u << 2,  /* belongs to a state-space or linear-attention mixer: the whole module is one */
     SW_ROW_FULL_NORM =
         1u << 3, /* a q/k norm over all heads: cut with its input, mean square reduced over tp */
-    SW_ROW_POSITION = 1u << 4,   /* position table: whole, works on the local slice of the sequence */
-    SW_ROW_OPTIONAL = 1u << 5,   /* may stand in a checkpoint, but is not generated from a config */
-    SW_ROW_F32 = 1u << 6,        /* F32 in the checkpoint whatever the config's dtype */
-    SW_ROW_QUANTISED = 1u << 7,  /* stored in U8 blocks by MXFP4: dims count bytes or groups, see the row */
-    SW_ROW_UNQUANTISED = 1u << 8 /* a matrix that an FP8 checkpoint leaves in the config's dtype (eh_proj) */
+    SW_ROW_POSITION = 1u << 4,    /* position table: whole, works on the local slice of the sequence */
+    SW_ROW_OPTIONAL = 1u << 5,    /* may stand in a checkpoint, but is not generated from a config */
+    SW_ROW_F32 = 1u << 6,         /* F32 in the checkpoint whatever the config's dtype */
+    SW_ROW_QUANTISED = 1u << 7,   /* stored in U8 blocks by MXFP4: dims count bytes or groups, see the row */
+    SW_ROW_UNQUANTISED = 1u << 8, /* a matrix that an FP8 checkpoint leaves in the config's dtype (eh_proj) */
+    SW_ROW_IN_GROUPS = 1u << 9 /* cut in the groups of 32 that a QUANTISED weight beside it keeps together */
 };
 
 /* One parameter of a family. Strings are static. */

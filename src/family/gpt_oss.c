@@ -23,7 +23,7 @@ static const sw_family_row rows[] = {
                       .flags = SW_ROW_QUANTISED | SW_ROW_FROZEN, .when = "mxfp4"),
     /* Cut where its weight is: in the groups of 32 that MXFP4 keeps together, or anywhere. */
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj_bias", "experts, 2*moe_intermediate",
-                      .form = SW_FORM_EXPERTS, .flags = SW_ROW_QUANTISED, .when = "mxfp4"),
+                      .form = SW_FORM_EXPERTS, .flags = SW_ROW_IN_GROUPS, .when = "mxfp4"),
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj_bias", "experts, 2*moe_intermediate",
                       .form = SW_FORM_EXPERTS, .when = "!mxfp4"),
     SW_EXPERT_GATE_UP(SW_LAYOUT_INTERLEAVED, EXPERTS "gate_up_proj", "experts, hidden, 2*moe_intermediate",

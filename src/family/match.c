@@ -122,6 +122,21 @@ static size_t difference(const overlap *o, const char *pattern, const sw_family_
     return SIZE_MAX / 2 + o->pattern_rest; /* behind every suffix */
 }
 
+/* Whether a whole segment of the name is one of the family's towers: text and tower share their last
+ * segments. */
+static bool is_in_tower(const sw_family *family, const char *name, size_t length)
+{
+    for (const char *const *tower = family->towers; tower != NULL && *tower != NULL; tower++) {
+        size_t n = strlen(*tower);
+        for (size_t i = 0; i + n <= length; i++) {
+            bool is_whole = (i == 0 || name[i - 1] == '.') && (i + n == length || name[i + n] == '.');
+            if (is_whole && memcmp(name + i, *tower, n) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 const sw_family_row *sw_family_match(const sw_family *family, const char *pattern, size_t length,
                                      int *prefix_cut)
 {
@@ -130,11 +145,12 @@ const sw_family_row *sw_family_match(const sw_family *family, const char *patter
     int cut = 0;
     if (family == NULL || length > INT_MAX)
         return NULL;
+    bool in_tower = is_in_tower(family, pattern, length);
     for (const sw_family_block *block = family->blocks; *block != NULL; block++) {
         for (const sw_family_row *row = *block; row->name != NULL; row++) {
             overlap o = overlap_of(pattern, length, row->name, strlen(row->name));
             size_t bytes = difference(&o, pattern, row);
-            if (bytes < least) {
+            if (bytes < least && is_in_tower(family, row->name, strlen(row->name)) == in_tower) {
                 least = bytes;
                 best = row;
                 cut = o.pattern_rest > 0 ? (int)o.pattern_rest : -(int)o.row_rest;

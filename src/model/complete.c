@@ -1,6 +1,6 @@
 /*
- * Completing an index: the checkpoint is generated from the config once, and names are looked up in it; a name with
- * an unusual prefix, or an optional row, is asked of its row directly.
+ * Completing an index: the checkpoint that the config describes is generated once, and names are looked up in
+ * it. A name with an unusual prefix is looked up under the family's own; an optional row is asked directly.
  */
 #include "model/complete.h"
 
@@ -11,71 +11,133 @@
 #include "model/generate.h"
 #include "model/pattern.h"
 
-static void drop_list(sw_tensor_list *list)
+/* Names of a generated list, in bytes: far above what any real model needs. */
+enum { NAMES_LIMIT = 48 << 20 };
+
+typedef struct completion {
+    sw_tensor_list *list;
+    const sw_family *family;
+    const sw_config *config;
+    sw_tensor_list made; /* what the config describes */
+    char *pattern;       /* room for the longest name */
+    char *own_name;      /* the same, and for the longest row */
+    sw_error *err;
+} completion;
+
+static void drop_completion(completion *c)
 {
-    sw_tensor_list_clear(list);
+    sw_tensor_list_clear(&c->made);
+    sw_free(c->pattern);
+    sw_free(c->own_name);
 }
 
-static void drop_text(char **text)
+static size_t longest_row(const sw_family *family)
 {
-    sw_free(*text);
+    size_t longest = 0;
+
+    for (const sw_family_block *block = family->blocks; *block != NULL; block++) {
+        for (const sw_family_row *row = *block; row->name != NULL; row++)
+            longest = strlen(row->name) > longest ? strlen(row->name) : longest;
+    }
+    return longest;
 }
 
-/* Shape and dtype by the row that a name's pattern matches. */
-static sw_status by_row(sw_tensor_list *list, sw_tensor_entry *t, const sw_family *family, const sw_config *config,
-                        char *buffer, sw_error *err)
+/* Length of a name without the ending of a scale of blocks, which no table has: it stands and falls with its
+ * weight. */
+static size_t weight_length(const sw_tensor_entry *t)
 {
-    int32_t counts[2];
+    static const char scale[] = "_scale_inv";
+    size_t n = sizeof scale - 1;
+    bool is_scale = t->name_length > n && strcmp(t->name + t->name_length - n, scale) == 0;
+
+    return is_scale ? t->name_length - n : t->name_length;
+}
+
+/* The row of a name, and in own_name the name under the prefix that the family gives it. */
+static const sw_family_row *find_row(completion *c, const sw_tensor_entry *t, int32_t counts[2])
+{
     int cut = 0;
+    size_t weight = weight_length(t);
+
+    memcpy(c->own_name, t->name, weight);
+    c->own_name[weight] = '\0';
+    uint32_t length = sw_make_pattern(c->own_name, c->pattern, counts);
+    const sw_family_row *row = sw_family_match(c->family, c->pattern, length, &cut);
+    if (row == NULL)
+        return NULL;
+    /* Pattern and row end alike; what stands before has the row's text instead of the name's. */
+    size_t theirs = cut > 0 ? (size_t)cut : 0;
+    size_t ours = strlen(row->name) - (length - theirs);
+    if (memchr(c->pattern, '#', theirs) != NULL || memchr(row->name, '#', ours) != NULL)
+        ours = theirs; /* counts in it: the name stays as it is */
+    else
+        memcpy(c->own_name, row->name, ours);
+    memcpy(c->own_name + ours, t->name + theirs, t->name_length - theirs + 1);
+    return row;
+}
+
+/* An optional row (a buffer, a head that is saved although it is tied) is not generated: ask its expressions.
+ */
+static sw_status ask_row(completion *c, sw_tensor_entry *t, const sw_family_row *row, int32_t layer)
+{
+    const sw_attributes *attributes = &c->config->attributes;
     int64_t values[SW_MAX_DIMS];
     uint64_t dims[SW_MAX_DIMS];
     uint32_t n = 0;
-    uint32_t length = sw_make_pattern(t->name, buffer, counts);
-    const sw_family_row *row = sw_family_match(family, buffer, length, &cut);
-    int64_t layer = counts[0] < 0 ? 0 : counts[0];
 
-    if (row == NULL)
+    if (weight_length(t) != t->name_length)
         return SW_OK;
-    row = sw_family_row_for(family, row, &config->attributes, layer);
-    if (sw_expression_list(row->shape, &config->attributes, layer, values, SW_MAX_DIMS, &n, NULL) != SW_OK)
+    layer = layer < 0 ? 0 : layer;
+    row = sw_family_row_for(c->family, row, attributes, layer);
+    if (sw_expression_list(row->shape, attributes, layer, values, SW_MAX_DIMS, &n, NULL) != SW_OK)
         return SW_OK; /* a number is missing: the shape stays unknown */
     for (uint32_t i = 0; i < n; i++) {
-        if (values[i] < 0)
+        if (values[i] < 1)
             return SW_OK;
         dims[i] = (uint64_t)values[i];
     }
-    t->dtype = (row->flags & SW_ROW_F32) != 0 ? SW_DTYPE_F32 : config->dtype;
-    return sw_tensor_list_shape(list, dims, n, &t->shape, err);
+    t->dtype = (row->flags & SW_ROW_F32) != 0 ? SW_DTYPE_F32 : c->config->dtype;
+    return sw_tensor_list_shape(c->list, dims, n, &t->shape, c->err);
 }
 
-sw_status sw_complete_shapes(sw_tensor_list *list, const sw_family *family, const sw_config *config, sw_error *err)
+static sw_status complete_one(completion *c, sw_tensor_entry *t)
 {
-    sw_tensor_list made SW_AUTO(drop_list) = {0};
+    const sw_tensor_entry *same = sw_tensor_list_find(&c->made, t->name, t->name_length);
+
+    if (same == NULL) {
+        int32_t counts[2];
+        const sw_family_row *row = find_row(c, t, counts);
+        if (row == NULL)
+            return SW_OK;
+        same = sw_tensor_list_find(&c->made, c->own_name, strlen(c->own_name));
+        if (same == NULL)
+            return ask_row(c, t, row, counts[0]);
+    }
+    t->dtype = same->dtype;
+    return sw_tensor_list_shape(c->list, same->shape->dims, same->shape->n_dims, &t->shape, c->err);
+}
+
+sw_status sw_complete_shapes(sw_tensor_list *list, const sw_family *family, const sw_config *config,
+                             sw_error *why, sw_error *err)
+{
+    completion c SW_AUTO(drop_completion) = {.list = list, .family = family, .config = config, .err = err};
     size_t longest = 0;
 
-    if (family == NULL)
+    SW_TRY(sw_tensor_list_init(&c.made, NAMES_LIMIT, err));
+    sw_status status = sw_generate_tensors(&c.made, family, config, why);
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(err, status, "", "no memory for the shapes of %zu tensors", list->n_tensors);
+    if (status != SW_OK)
         return SW_OK;
     for (size_t i = 0; i < list->n_tensors; i++)
         longest = list->tensors[i].name_length > longest ? list->tensors[i].name_length : longest;
-    char *buffer SW_AUTO(drop_text) = sw_alloc(longest + 1);
-    if (buffer == NULL)
+    c.pattern = sw_alloc(longest + 1);
+    c.own_name = sw_alloc(longest + longest_row(family) + 1);
+    if (c.pattern == NULL || c.own_name == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the shapes of %zu tensors", list->n_tensors);
-    SW_TRY(sw_tensor_list_init(&made, (size_t)1 << 30, err));
-    sw_error why = {0};
-    sw_status status = sw_generate_tensors(&made, family, config, &why);
-    if (status == SW_E_NO_MEMORY)
-        return SW_FAIL(err, status, "", "no memory for the shapes of %zu tensors", list->n_tensors);
     for (size_t i = 0; i < list->n_tensors; i++) {
-        sw_tensor_entry *t = &list->tensors[i];
-        if (t->shape != NULL)
-            continue;
-        const sw_tensor_entry *m = sw_tensor_list_find(&made, t->name, t->name_length);
-        if (m == NULL || m->shape == NULL) {
-            SW_TRY(by_row(list, t, family, config, buffer, err));
-            continue;
-        }
-        t->dtype = m->dtype;
-        SW_TRY(sw_tensor_list_shape(list, m->shape->dims, m->shape->n_dims, &t->shape, err));
+        if (list->tensors[i].shape == NULL)
+            SW_TRY(complete_one(&c, &list->tensors[i]));
     }
     return SW_OK;
 }

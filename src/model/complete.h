@@ -1,6 +1,6 @@
 /*
- * Shapes for names that come from an index alone: what the family's table says of each name on this config. A name
- * that no row knows keeps no shape.
+ * Shapes for names that come from an index alone: what the family's table says of each name on this config. A
+ * name that no row knows keeps no shape.
  */
 #ifndef SW_MODEL_COMPLETE_H
 #define SW_MODEL_COMPLETE_H
@@ -8,8 +8,15 @@
 #include "io/tensor_list.h"
 #include "model/config.h"
 
-/* Fill shape and dtype of every entry that lacks them, where they can be known. `family` may be NULL. */
+/*
+ * Fill shape and dtype of every entry that lacks them, where they can be known.
+ *
+ * family  may be NULL: nothing is known then
+ * why     gets the reason when nothing follows from this config at all (no family, a number that is missing,
+ * a quantisation whose shapes are not known); its status stays SW_OK otherwise Returns SW_OK, SW_E_NO_MEMORY,
+ * or SW_E_LIMIT for a shape whose elements do not fit 64 bits.
+ */
 sw_status sw_complete_shapes(sw_tensor_list *list, const sw_family *family, const sw_config *config,
-                             sw_error *err);
+                             sw_error *why, sw_error *err);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * A model as a tree of modules and parameters, in one order whatever the order of the files: what stands
- * before the layers, the layers by number (inside one: the order of the family's table, experts by number),
- * what stands after. Names are parsed once: every parameter knows its module and its pattern (its name with
- * counts replaced by
+ * A model as a tree of modules and parameters, in one order whatever the order of the files (see order.h).
+ * Names are parsed once: every parameter knows its module and its pattern (its name with counts replaced by
  * '#'), so that later phases decide per pattern and not per name.
  */
 #ifndef SW_MODEL_MODEL_H
@@ -13,6 +11,7 @@
 #include "io/tensor_list.h"
 #include "model/config.h"
 #include "shardwright/model.h"
+#include "shardwright/report.h"
 
 #define SW_NO_MODULE UINT32_MAX
 
@@ -49,7 +48,9 @@ struct sw_model {
     sw_tensor_list list;
     sw_config config;
     const sw_family *family;
-    char *architecture; /* normalised: "qwen2moe" */
+    char *architecture;  /* normalised: "qwen2moe" */
+    sw_finding *remarks; /* what was odd about the files, and no reason to refuse them */
+    uint32_t n_remarks;
     sw_param_node *params;
     size_t n_params;
     sw_module_node *modules; /* [0] is the root, "" */
@@ -70,7 +71,16 @@ static inline const sw_tensor_entry *sw_model_tensor(const sw_model *model, uint
 /* Index of the module with this FQN, or SW_NO_MODULE. Linear in the number of modules. */
 uint32_t sw_model_find_module(const sw_model *model, const char *fqn, size_t length);
 
-/* Build order, modules and patterns of a model whose list and config are filled. Used by sw_model_open(). */
+/*
+ * Build order, modules and patterns of a model whose list and config are filled. Used by sw_model_open().
+ * SW_E_LIMIT (too many names without a common pattern, too deep a name, numbers that do not fit),
+ * SW_E_NO_MEMORY.
+ */
 sw_status sw_model_build(sw_model *model, sw_error *err);
+
+/* Append a remark; `code` is static, the texts are copied. A plan of the model begins with these findings. */
+sw_status sw_model_remark(sw_model *model, sw_severity severity, const char *code, const char *fqn,
+                          const char *help, sw_error *err, const char *format, ...)
+    __attribute__((format(printf, 7, 8)));
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Biases under tp. A bias of a row weight is whole and must enter the sum once: after the boundary's exit (deferred),
- * or on rank 0 only where the region weights it before the exit (experts). A bias of a column weight is cut as its
- * weight is. Both are checked on the final plan, so that an override or a loaded file is held to the same.
+ * Biases under tp. A bias of a row weight is whole and must enter the sum once: after the boundary's exit
+ * (deferred), or on rank 0 only where the region weights it before the exit (experts). A bias of a column
+ * weight is cut as its weight is. Both are checked on the final plan, so that an override or a loaded file is
+ * held to the same.
  */
 #include "plan/finish.h"
 
@@ -51,11 +52,12 @@ static bool is_bias(const sw_spec_param *p)
     return p->path_length == n || strchr("._", p->path[p->path_length - n - 1]) != NULL;
 }
 
-static void misplaced(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *help, const char *what)
+static void misplaced(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *help,
+                      const char *what)
 {
     char fqn[1024];
-    int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".", (int)p->path_length,
-                     p->path);
+    int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".",
+                     (int)p->path_length, p->path);
 
     (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "bias_placement", fqn,
                         n > 0 && (size_t)n < sizeof fqn ? (size_t)n : 0, help, "%s", what);
@@ -68,7 +70,8 @@ static bool same_cut(const sw_plan *plan, const sw_facts *bias, const sw_facts *
     uint32_t dim = 0;
 
     (void)plan;
-    if (b->kind != SW_PLACE_SHARD || !sw_placement_dim(b, bias->shape->n_dims, &dim) || (int)dim != bias->out_dim)
+    if (b->kind != SW_PLACE_SHARD || !sw_placement_dim(b, bias->shape->n_dims, &dim) ||
+        (int)dim != bias->out_dim)
         return false;
     sw_placement moved = *b;
     moved.dim = w->dim;
@@ -85,7 +88,8 @@ static sw_status defer(sw_plan *plan, sw_spec *spec, sw_spec_param *p, sw_error 
     facts.is_rank0_only = false;
     p->facts = sw_plan_intern_facts(plan, &facts);
     if (path == NULL || p->facts == UINT32_MAX ||
-        !sw_plan_grow(plan->arena, (void **)&spec->deferred, &capacity, spec->n_deferred, sizeof *spec->deferred))
+        !sw_plan_grow(plan->arena, (void **)&spec->deferred, &capacity, spec->n_deferred,
+                      sizeof *spec->deferred))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the biases of %s", spec->fqn);
     spec->deferred[spec->n_deferred++] = path;
     return SW_OK;

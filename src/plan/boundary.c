@@ -1,8 +1,9 @@
 /*
- * Grouping: a sweep over the modules, deepest first, carries upward what the modules below could not use, as a set
- * of bits. A module that holds what some template cuts becomes a boundary. What is never cut (norms, routers,
- * whole weights, buffers) waits: the region that encloses it takes it as a member; where there is none before the
- * layer ends, it stands alone at its own module. A second pass gives every parameter its boundary, in model order.
+ * Grouping: a sweep over the modules, deepest first, carries upward what the modules below could not use, as
+ * a set of bits. A module that holds what some template cuts becomes a boundary. What is never cut (norms,
+ * routers, whole weights, buffers) waits: the region that encloses it takes it as a member; where there is
+ * none before the layer ends, it stands alone at its own module. A second pass gives every parameter its
+ * boundary, in model order.
  */
 #include "plan/boundary.h"
 
@@ -36,8 +37,8 @@ enum {
 };
 
 #define CUT_BITS                                                                                             \
-    (HAS_COLUMN | HAS_ROW | HAS_HEAD_COLUMN | HAS_HEAD_ROW | HAS_EXPERT | HAS_SHARED | HAS_EMBED | HAS_HEAD | \
-     HAS_MIXER)
+    (HAS_COLUMN | HAS_ROW | HAS_HEAD_COLUMN | HAS_HEAD_ROW | HAS_EXPERT | HAS_SHARED | HAS_EMBED |           \
+     HAS_HEAD | HAS_MIXER)
 #define ATTENTION_BITS (HAS_HEAD_COLUMN | HAS_HEAD_ROW)
 
 static bool is_head_layout(sw_layout layout)
@@ -167,7 +168,8 @@ static uint32_t carried(const sw_model *model, uint32_t module, uint32_t bits, s
     if (type != SW_BOUNDARY_NONE)
         return 0;
     bits &= ~(uint32_t)HAS_ONLY_LEAVES;
-    return segment_is_number(&model->modules[module]) && !is_in_experts(model, module) ? bits & CUT_BITS : bits;
+    return segment_is_number(&model->modules[module]) && !is_in_experts(model, module) ? bits & CUT_BITS
+                                                                                       : bits;
 }
 
 static void sweep(const sw_model *model, uint32_t *bits, uint8_t *type)

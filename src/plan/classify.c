@@ -1,7 +1,8 @@
 /*
- * Classes of a model's patterns: role, side, form, layout, and where the answer came from. A family's row says all
- * of it; a rule of words says the role, and the rest follows from what such names mean everywhere (q_proj is cut
- * by heads). What no one can know from a name is left SW_LAYOUT_UNKNOWN and refused later, never guessed.
+ * Classes of a model's patterns: role, side, form, layout, and where the answer came from. A family's row
+ * says all of it; a rule of words says the role, and the rest follows from what such names mean everywhere
+ * (q_proj is cut by heads). What no one can know from a name is left SW_LAYOUT_UNKNOWN and refused later,
+ * never guessed.
  */
 #include "plan/classify.h"
 
@@ -12,6 +13,8 @@
 #include "base/status.h"
 #include "family/attributes.h"
 #include "plan/companion.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
 
 /* How a segment of a name is cut when only a word rule gave the role. The first row whose word it is wins. */
 // clang-format off
@@ -119,8 +122,8 @@ typedef struct classifier {
     sw_plan *plan;
     const sw_overrides *overrides;
     const sw_role_rules *arch;
-    char *lower;    /* room for the longest name, lower-cased */
-    char *pattern;  /* the same for a base name's pattern */
+    char *lower;   /* room for the longest name, lower-cased */
+    char *pattern; /* the same for a base name's pattern */
     sw_error *err;
 } classifier;
 
@@ -148,7 +151,8 @@ static bool try_arch(const classifier *c, sw_class *class_)
     return false;
 }
 
-static bool try_rules(const classifier *c, const sw_role_rules *rules, sw_rule_source source, sw_class *class_)
+static bool try_rules(const classifier *c, const sw_role_rules *rules, sw_rule_source source,
+                      sw_class *class_)
 {
     const char *pattern = NULL;
     int hit = sw_role_first_match(rules, c->lower, &pattern);
@@ -192,8 +196,9 @@ static void decide(const classifier *c, const sw_family_row *row, uint32_t n_dim
 /* Names that are buffers in every family: rotary frequencies and attention masks. */
 static bool is_common_buffer(const char *lower)
 {
-    return has_segment(lower, "inv_freq") || has_segment(lower, "masked_bias") || has_segment(lower, "freqs_cis") ||
-           strcmp(lower, "rope.freqs") == 0 || sw_role_pattern_matches(lower, ".rope.freqs", SW_MATCH_WHOLE);
+    return has_segment(lower, "inv_freq") || has_segment(lower, "masked_bias") ||
+           has_segment(lower, "freqs_cis") || strcmp(lower, "rope.freqs") == 0 ||
+           sw_role_pattern_matches(lower, ".rope.freqs", SW_MATCH_WHOLE);
 }
 
 static sw_class classify_name(const classifier *c, const char *name, size_t length, const char *pattern,
@@ -239,7 +244,8 @@ static const sw_class *sibling_of(const sw_plan *plan, const sw_pattern_node *bi
         const sw_pattern_node *p = &plan->model->patterns[i];
         for (size_t k = 0; k < SW_COUNT(leaves); k++) {
             size_t n = strlen(leaves[k]);
-            if (p->length == bias->length - tail + n && memcmp(p->text, bias->text, bias->length - tail) == 0 &&
+            if (p->length == bias->length - tail + n &&
+                memcmp(p->text, bias->text, bias->length - tail) == 0 &&
                 strcmp(p->text + bias->length - tail, leaves[k]) == 0)
                 return &plan->classes[i];
         }
@@ -259,24 +265,18 @@ static bool is_column(const sw_class *c)
 }
 
 /* A default BIAS beside a column weight is cut with it: an output head's bias follows the vocabulary. */
-static void settle_biases(sw_plan *plan)
+static void settle_bias(const sw_plan *plan, const sw_pattern_node *p, sw_class *class_)
 {
-    for (uint32_t i = 0; i < plan->model->n_patterns; i++) {
-        sw_class *class_ = &plan->classes[i];
-        if (class_->role != SW_ROLE_BIAS)
-            continue;
-        const sw_pattern_node *p = &plan->model->patterns[i];
-        if (p->length < 5 || strcmp(p->text + p->length - 5, ".bias") != 0)
-            continue;
-        const sw_class *weight = sibling_of(plan, p);
-        class_->is_row_bias = weight != NULL && is_row(weight);
-        if (weight == NULL || !is_column(weight) || class_->source == SW_RULE_FAMILY)
-            continue;
-        class_->role = weight->role;
-        class_->layout = weight->layout;
-        class_->parts = weight->parts;
-        class_->form = weight->form;
-    }
+    if (class_->role != SW_ROLE_BIAS || p->length < 5 || strcmp(p->text + p->length - 5, ".bias") != 0)
+        return;
+    const sw_class *weight = sibling_of(plan, p);
+    class_->is_row_bias = weight != NULL && is_row(weight);
+    if (weight == NULL || !is_column(weight) || class_->source == SW_RULE_FAMILY)
+        return;
+    class_->role = weight->role;
+    class_->layout = weight->layout;
+    class_->parts = weight->parts;
+    class_->form = weight->form;
 }
 
 /* Does a rule look at layer numbers, so that one class per pattern is not enough? */
@@ -290,6 +290,21 @@ static bool looks_at_numbers(const sw_role_rules *rules)
                 if (starts && n > 0 && (at[n] == '.' || at[n] == '\0'))
                     return true;
             }
+        }
+    }
+    return false;
+}
+
+/* Has the family several rows of this name, chosen by the layer (Kimi-Linear: delta and latent attention)? */
+static bool varies_by_layer(const sw_model *model, const sw_family_row *row)
+{
+    if (row == NULL)
+        return false;
+    for (const sw_family_block *block = model->family->blocks; *block != NULL; block++) {
+        for (const sw_family_row *r = *block; r->name != NULL; r++) {
+            if (r != row && strcmp(r->name, row->name) == 0 && r->when != NULL &&
+                strstr(r->when, "layer") != NULL)
+                return true;
         }
     }
     return false;
@@ -312,36 +327,78 @@ static sw_status classify_patterns(const classifier *c)
                                          model->params[p->first_param].layer, dims_of(t));
     }
     plan->n_classes = model->n_patterns;
-    settle_biases(plan);
+    for (uint32_t i = 0; i < model->n_patterns; i++)
+        settle_bias(plan, &model->patterns[i], &plan->classes[i]);
     return SW_OK;
 }
 
-/* One class a parameter: only when a user's rule needs it. */
-static sw_status classify_each(const classifier *c)
+static bool same_class(const sw_class *a, const sw_class *b)
+{
+    return a->role == b->role && a->side == b->side && a->form == b->form && a->layout == b->layout &&
+           a->flags == b->flags && a->parts == b->parts && a->source == b->source && a->rule == b->rule &&
+           a->companion == b->companion;
+}
+
+/* Index of a class equal to `own` among the pattern's own and those of single names; n_classes when there is
+ * none. */
+static uint32_t find_class(const sw_plan *plan, uint32_t pattern, const sw_class *own)
+{
+    if (same_class(&plan->classes[pattern], own))
+        return pattern;
+    for (uint32_t i = plan->model->n_patterns; i < plan->n_classes; i++) {
+        if (same_class(&plan->classes[i], own))
+            return i;
+    }
+    return plan->n_classes;
+}
+
+/* Classes of single names, where a user's rule or the family's rows tell layers apart. */
+static sw_status classify_each(const classifier *c, bool all)
 {
     sw_plan *plan = c->plan;
     const sw_model *model = plan->model;
+    uint32_t capacity = plan->n_classes;
 
     plan->class_of = sw_arena_zero(plan->arena, model->n_params + 1, sizeof *plan->class_of);
-    sw_class *all = sw_arena_zero(plan->arena, model->n_patterns + model->n_params + 1, sizeof *all);
-    if (plan->class_of == NULL || all == NULL)
-        return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %zu parameters", model->n_params);
-    memcpy(all, plan->classes, model->n_patterns * sizeof *all);
+    if (plan->class_of == NULL)
+        return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %zu parameters",
+                       model->n_params);
     for (uint32_t i = 0; i < model->n_params; i++) {
         const sw_param_node *param = &model->params[i];
         const sw_pattern_node *p = &model->patterns[param->pattern];
         const sw_tensor_entry *t = sw_model_tensor(model, i);
-        sw_class own = classify_name(c, t->name, t->name_length, p->text, p->length, p->row, param->layer,
-                                     dims_of(t));
-        const sw_class *shared = &all[param->pattern];
         plan->class_of[i] = param->pattern;
-        if (own.role != shared->role || own.source != shared->source || own.rule != shared->rule) {
-            plan->class_of[i] = plan->n_classes;
-            all[plan->n_classes++] = own;
+        if (!all && !varies_by_layer(model, p->row))
+            continue;
+        sw_class own =
+            classify_name(c, t->name, t->name_length, p->text, p->length, p->row, param->layer, dims_of(t));
+        settle_bias(plan, p, &own);
+        uint32_t at = find_class(plan, param->pattern, &own);
+        if (at == plan->n_classes) {
+            if (!sw_plan_grow(plan->arena, (void **)&plan->classes, &capacity, plan->n_classes, sizeof own))
+                return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %zu parameters",
+                               model->n_params);
+            plan->classes[plan->n_classes++] = own;
         }
+        plan->class_of[i] = at;
     }
-    plan->classes = all;
     return SW_OK;
+}
+
+/* A user's rule that gave no parameter its role is a mistake more often than not. */
+static void report_unused(sw_plan *plan, const sw_role_rules *rules, sw_rule_source source, const char *where)
+{
+    for (size_t i = 0; rules != NULL && i < rules->n_rules; i++) {
+        bool used = false;
+        for (uint32_t k = 0; k < plan->n_classes && !used; k++)
+            used = plan->classes[k].source == source && plan->classes[k].rule == i + 1;
+        if (used)
+            continue;
+        const char *pattern = rules->rules[i].patterns[0] == NULL ? "" : rules->rules[i].patterns[0];
+        (void)sw_plan_fault(plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "role_unused",
+                            pattern, strlen(pattern), "check the pattern, its mode, and the rules before it",
+                            "%s, rule %zu gave no parameter its role", where, i + 1);
+    }
 }
 
 sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
@@ -361,7 +418,15 @@ sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *er
     SW_TRY(classify_patterns(&c));
     bool by_number = looks_at_numbers(c.arch) ||
                      (overrides != NULL && overrides->has_roles && looks_at_numbers(&overrides->roles));
-    return by_number ? classify_each(&c) : SW_OK;
+    bool by_layer = false;
+    for (uint32_t i = 0; i < model->n_patterns && !by_layer; i++)
+        by_layer = varies_by_layer(model, model->patterns[i].row);
+    if (by_number || by_layer)
+        SW_TRY(classify_each(&c, by_number));
+    report_unused(plan, c.arch, SW_RULE_ARCH, "arch_roles");
+    if (overrides != NULL && overrides->has_roles)
+        report_unused(plan, &overrides->roles, SW_RULE_USER, "roles");
+    return SW_OK;
 }
 
 const sw_class *sw_class_of(const sw_plan *plan, uint32_t param)

@@ -1,7 +1,7 @@
 /*
- * Phase 1 on a whole model: a class for every pattern. Sources in order: architecture rules of an override file,
- * user rules, the family's table, the default rules, SKIP. A companion of a quantised weight is classed by the
- * weight's name.
+ * Phase 1 on a whole model: a class for every pattern. Sources in order: architecture rules of an override
+ * file, user rules, the family's table, the default rules, SKIP. A companion of a quantised weight is classed
+ * by the weight's name.
  */
 #ifndef SW_PLAN_CLASSIFY_H
 #define SW_PLAN_CLASSIFY_H

@@ -2,7 +2,8 @@
  * Table of companions. The rows of one method stand together; the first row that fits name and method wins.
  * Stored forms: GPTQ qweight [in / pack, out], qzeros [groups, out / pack], scales [groups, out], g_idx [in];
  * AWQ qweight [in, out / pack], qzeros [groups, out / pack], scales [groups, out]; FP8 blocks
- * weight_scale_inv [ceil(out / rows), ceil(in / cols)]; MLX weight [out, in / pack], scales and biases [out, groups].
+ * weight_scale_inv [ceil(out / rows), ceil(in / cols)]; MLX weight [out, in / pack], scales and biases [out,
+ * groups].
  */
 #include "plan/companion.h"
 

@@ -1,7 +1,8 @@
 /*
- * Companions: tensors that belong to a quantised weight and are cut as a consequence of it (block scales of FP8,
- * packed words, zero points and group scales of GPTQ and AWQ, groups of MLX). A companion says how its stored dims
- * map to the weight's mathematical rows (out) and columns (in), and how many of those one stored row stands for.
+ * Companions: tensors that belong to a quantised weight and are cut as a consequence of it (block scales of
+ * FP8, packed words, zero points and group scales of GPTQ and AWQ, groups of MLX). A companion says how its
+ * stored dims map to the weight's mathematical rows (out) and columns (in), and how many of those one stored
+ * row stands for.
  */
 #ifndef SW_PLAN_COMPANION_H
 #define SW_PLAN_COMPANION_H
@@ -20,17 +21,17 @@ typedef enum sw_factor {
 struct sw_companion {
     const char *suffix;            /* ".weight_scale_inv": last segment of the name */
     sw_quantization_method method; /* NONE: whatever the config says */
-    int8_t out_dim;     /* -1: none; a tensor with fewer dims is whole */
+    int8_t out_dim;                /* -1: none; a tensor with fewer dims is whole */
     sw_factor out_factor;
     int8_t in_dim;
     sw_factor in_factor;
-    bool is_weight;       /* stands in the weight's place (qweight) */
+    bool is_weight;         /* stands in the weight's place (qweight) */
     bool follows_act_order; /* scales of an act-order GPTQ weight: whole when the input side is cut */
 };
 
 /*
- * The companion that a name is, for this quantisation method, and the length of the name without the suffix; NULL
- * for an ordinary name.
+ * The companion that a name is, for this quantisation method, and the length of the name without the suffix;
+ * NULL for an ordinary name.
  */
 const sw_companion *sw_companion_of(const char *name, size_t length, sw_quantization_method method,
                                     size_t *stem_length);

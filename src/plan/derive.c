@@ -1,7 +1,7 @@
 /*
  * Deriving the specs. Parameters come in model order, so boundaries and the parameters in them do too. What a
- * placement depends on (class, shape, kind of boundary) repeats in every layer and expert: each different case is
- * worked out once and remembered.
+ * placement depends on (class, shape, kind of boundary) repeats in every layer and expert: each different
+ * case is worked out once and remembered.
  */
 #include "plan/derive.h"
 
@@ -104,8 +104,8 @@ sw_status sw_derive_facts(sw_plan *plan, const sw_overrides *overrides, const sw
         return SW_OK;
     }
     memo_key *kept = sw_arena_alloc(plan->arena, sizeof *kept);
-    if (kept == NULL || !sw_plan_grow(plan->arena, (void **)&plan->memos, &plan->memos_capacity, plan->n_memos,
-                                      sizeof *plan->memos))
+    if (kept == NULL || !sw_plan_grow(plan->arena, (void **)&plan->memos, &plan->memos_capacity,
+                                      plan->n_memos, sizeof *plan->memos))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to remember placements");
     memcpy(kept, &key, sizeof key);
     sw_map_rekey(at, kept);
@@ -125,7 +125,8 @@ static bool has_moe_above(const sw_model *model, const uint8_t *type, uint32_t m
     return false;
 }
 
-/* A residual block that holds a feed-forward of its own: the contract spans from its column to its row layer. */
+/* A residual block that holds a feed-forward of its own: the contract spans from its column to its row layer.
+ */
 static void note_span(sw_plan *plan, sw_spec *spec)
 {
     const char *dot = strrchr(spec->fqn, '.');
@@ -137,7 +138,7 @@ static void note_span(sw_plan *plan, sw_spec *spec)
         const sw_spec_param *p = &spec->params[i];
         const char *end = memchr(p->path, '.', p->path_length);
         sw_role role = plan->facts[p->facts].role;
-        const char **slot = role == SW_ROLE_COLWISE ? &spec->span_entry
+        const char **slot = role == SW_ROLE_COLWISE   ? &spec->span_entry
                             : role == SW_ROLE_ROWWISE ? &spec->span_exit
                                                       : NULL;
         if (slot == NULL || *slot != NULL || end == NULL)
@@ -183,25 +184,26 @@ static sw_status add_param(sw_plan *plan, const sw_overrides *overrides, sw_spec
         return SW_OK;
     if (t->shape == NULL) {
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "shape_unknown", t->name, t->name_length,
-                            "add the shard files or a params.tsv", "the index names it, but its shape is not known");
+                            "add the shard files or a params.tsv",
+                            "the index names it, but its shape is not known");
         return SW_OK;
     }
     SW_TRY(sw_derive_facts(plan, overrides, spec, param, NULL, &facts, &fault, err));
     spec->is_replicated = spec->is_replicated || (fault != UINT32_MAX && spec->is_tower);
     spec->has_bad_heads = spec->has_bad_heads || fault == SW_FAULT_HEADS;
     spec->has_fault = spec->has_fault || fault != UINT32_MAX;
-    return sw_spec_add_param(plan, spec,
-                             (sw_spec_param){path, (uint32_t)strlen(path), param, facts}, err);
+    return sw_spec_add_param(plan, spec, (sw_spec_param){path, (uint32_t)strlen(path), param, facts}, err);
 }
 
-static sw_status fill(sw_plan *plan, const sw_overrides *overrides, const sw_grouping *grouping, sw_error *err)
+static sw_status fill(sw_plan *plan, const sw_overrides *overrides, const sw_grouping *grouping,
+                      sw_error *err)
 {
     const sw_model *model = plan->model;
     uint32_t previous = SW_NO_MODULE;
     sw_spec *spec = NULL;
 
     for (uint32_t i = 0; i < model->n_params; i++) {
-        if (grouping->owner[i] != previous) {
+        if (spec == NULL || grouping->owner[i] != previous) {
             previous = grouping->owner[i];
             SW_TRY(new_spec(plan, grouping, previous, sw_class_of(plan, i), &spec, err));
         }

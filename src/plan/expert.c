@@ -1,7 +1,7 @@
 /*
- * Experts. A stack's sources must be numbered 0..n-1 and have one shape: a hole is a fault, not a smaller model.
- * The three stores: one by one (stacked here), batched [E, ...], and rows of all experts in one matrix (seen as
- * [E, rows, columns] by the placement).
+ * Experts. A stack's sources must be numbered 0..n-1 and have one shape: a hole is a fault, not a smaller
+ * model. The three stores: one by one (stacked here), batched [E, ...], and rows of all experts in one matrix
+ * (seen as [E, rows, columns] by the placement).
  */
 #include "plan/expert.h"
 
@@ -31,7 +31,8 @@ static bool split_path(const char *path, size_t *prefix, size_t *suffix, uint64_
     return true;
 }
 
-/* "experts.gate_proj" for ".gate_proj.weight"; other leaves keep their name: "experts.gate_proj.weight_scale_inv". */
+/* "experts.gate_proj" for ".gate_proj.weight"; other leaves keep their name:
+ * "experts.gate_proj.weight_scale_inv". */
 static char *stacked_path(sw_plan *plan, const char *path, size_t prefix, const char *suffix)
 {
     size_t length = strlen(suffix);
@@ -88,11 +89,13 @@ sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const ch
         SW_TRY(start_stack(plan, spec, param, path, prefix, suffix, &stack, err));
     const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
     const sw_tensor_entry *first = sw_model_tensor(plan->model, stack->first_param);
-    if (number != stack->n)
-        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "expert_gap", t->name, t->name_length,
-                            "check that every shard of the checkpoint is there",
-                            "experts must be numbered from 0 without a gap to be stacked, and number %u is missing",
-                            stack->n);
+    if (number != stack->n) {
+        (void)sw_plan_fault(
+            plan, SW_SEVERITY_ERROR, "expert_gap", t->name, t->name_length,
+            "check that every shard of the checkpoint is there",
+            "experts must be numbered from 0 without a gap to be stacked, and number %u is missing",
+            stack->n);
+    }
     if (t->shape != first->shape || t->dtype != first->dtype)
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "expert_shape", t->name, t->name_length,
                             "experts of one projection must have one shape and dtype to be stacked",
@@ -126,17 +129,20 @@ static sw_status finish_stack(sw_plan *plan, const sw_overrides *overrides, sw_s
     if (stacked == NULL)
         return SW_FAIL(err, SW_E_LIMIT, "the number of elements must fit 64 bits", "%s.%s: shape overflows",
                        spec->fqn, stack->path);
-    return sw_derive_facts(plan, overrides, spec, stack->first_param, stacked, &spec->params[stack->param].facts,
-                           &fault, err);
+    SW_TRY(sw_derive_facts(plan, overrides, spec, stack->first_param, stacked,
+                           &spec->params[stack->param].facts, &fault, err));
+    spec->has_fault = spec->has_fault || fault != UINT32_MAX;
+    return SW_OK;
 }
 
-/* A tower that some parameter could not be cut in is kept whole: place everything in it again, with a warning. */
+/* A tower that some parameter could not be cut in is kept whole: place everything in it again, with a
+ * warning. */
 static sw_status replicate(sw_plan *plan, const sw_overrides *overrides, sw_spec *spec, sw_error *err)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
         uint32_t fault = UINT32_MAX;
-        SW_TRY(sw_derive_facts(plan, overrides, spec, spec->params[i].param, NULL, &spec->params[i].facts, &fault,
-                               err));
+        SW_TRY(sw_derive_facts(plan, overrides, spec, spec->params[i].param, NULL, &spec->params[i].facts,
+                               &fault, err));
     }
     (void)sw_plan_fault(plan, SW_SEVERITY_WARNING, "tower_replicated", spec->fqn, spec->fqn_length,
                         "choose a tp that divides the tower's heads and widths to cut it",
@@ -164,8 +170,8 @@ static void set_tp(sw_io *io, sw_placement_kind kind, int32_t dim)
     }
 }
 
-static void set_all(sw_spec *spec, sw_placement_kind in_src, sw_placement_kind in_dst, sw_placement_kind out_src,
-                    sw_placement_kind out_dst)
+static void set_all(sw_spec *spec, sw_placement_kind in_src, sw_placement_kind in_dst,
+                    sw_placement_kind out_src, sw_placement_kind out_dst)
 {
     set_tp(&spec->in_src, in_src, in_src == SW_PLACE_SHARD ? 1 : 0);
     set_tp(&spec->in_dst, in_dst, in_dst == SW_PLACE_SHARD ? 1 : 0);
@@ -198,7 +204,8 @@ sw_status sw_expert_contract(sw_plan *plan, sw_spec *spec, sw_error *err)
 
     (void)err;
     if (spec->type == SW_BOUNDARY_MOE_MLP && plan->ep_mode == SW_EP_TP_EXTEND) {
-        /* An identity on slices of the sequence; tokens that arrive whole are sliced, so that none is sent twice. */
+        /* An identity on slices of the sequence; tokens that arrive whole are sliced, so that none is sent
+         * twice. */
         set_all(spec, arrives, SW_PLACE_SHARD, SW_PLACE_SHARD, arrives);
         spec->ep_size = plan->ep;
         if (spec->n_stacks > 0 || has_batched(plan, spec))

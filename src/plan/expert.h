@@ -1,7 +1,8 @@
 /*
- * Routed experts under ep: one weight a projection and expert becomes one stacked name whose expert dim is cut over
- * ep; batched stores are cut where they stand. Two modes: an explicit ep axis, and TP-extend-EP, whose block hands
- * its tokens over and gets them back by itself, so that its contract is an identity on the layout they arrive in.
+ * Routed experts under ep: one weight a projection and expert becomes one stacked name whose expert dim is
+ * cut over ep; batched stores are cut where they stand. Two modes: an explicit ep axis, and TP-extend-EP,
+ * whose block hands its tokens over and gets them back by itself, so that its contract is an identity on the
+ * layout they arrive in.
  */
 #ifndef SW_PLAN_EXPERT_H
 #define SW_PLAN_EXPERT_H
@@ -12,7 +13,8 @@
 sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const char *path, bool *was_stacked,
                           sw_error *err);
 
-/* Shapes and placements of all stacks, when every expert was seen; keep towers that tp cannot divide whole. */
+/* Shapes and placements of all stacks, when every expert was seen; keep towers that tp cannot divide whole.
+ */
 sw_status sw_expert_finish(sw_plan *plan, const sw_overrides *overrides, sw_error *err);
 
 /* The contract of a MoE block and of a shared expert inside one, for the ep mode. */

@@ -7,7 +7,8 @@
 
 #include "plan/plan_data.h"
 
-/* Add a finding about `fqn`, or count one more of an equal one. Returns its index, UINT32_MAX without memory. */
+/* Add a finding about `fqn`, or count one more of an equal one. Returns its index, UINT32_MAX without memory.
+ */
 uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, const char *fqn,
                        size_t fqn_length, const char *help, const char *format, ...)
     __attribute__((format(printf, 7, 8)));

@@ -1,6 +1,6 @@
 /*
- * Phase 6: what follows from the final contracts and placements, derived and overridden alike. Each function is one
- * concern and one file; sw_finish() runs them in order.
+ * Phase 6: what follows from the final contracts and placements, derived and overridden alike. Each function
+ * is one concern and one file; sw_finish() runs them in order.
  */
 #ifndef SW_PLAN_FINISH_H
 #define SW_PLAN_FINISH_H
@@ -9,7 +9,8 @@
 
 sw_status sw_finish(sw_plan *plan, sw_error *err);
 
-/* tied.c: pairs of tied names, and the boundary of the one that is not stored. Before overrides are applied. */
+/* tied.c: pairs of tied names, and the boundary of the one that is not stored. Before overrides are applied.
+ */
 sw_status sw_finish_tied(sw_plan *plan, sw_error *err);
 
 /* heads.c: local counts of heads and declared attributes. */

@@ -1,15 +1,14 @@
 /*
- * The gradient-reduction plan: for each parameter the axes over which its gradient is a partial sum, each with the
- * reason. One logical loss: a rank's loss counts its own tokens over the step's total, so every sum is a sum and
- * nothing averages. Rules (they are the whole file):
+ * The gradient-reduction plan: for each parameter the axes over which its gradient is a partial sum, each
+ * with the reason. One logical loss: a rank's loss counts its own tokens over the step's total, so every sum
+ * is a sum and nothing averages. Rules (they are the whole file):
  *
  *   tp  kv_replica  a piece is held by several neighbouring ranks: summed inside each group
- *   tp  sequence    whole over tp, but its tokens are cut over tp (norms, deferred biases, routers of sliced blocks)
- *   tp  partial     whole over tp, but used inside a region whose exit is a partial sum over tp
- *   ep  partial     the router under an explicit ep axis: each rank routes to its own experts only
- *   cp  context     its tokens are cut over cp
- *   dp  data        always; for experts under TP-extend-EP edp stands for dp, cp and what is left of tp
- *   pp  tied        a tied pair whose two uses are in different stages
+ *   tp  sequence    whole over tp, but its tokens are cut over tp (norms, deferred biases, routers of sliced
+ * blocks) tp  partial     whole over tp, but used inside a region whose exit is a partial sum over tp ep
+ * partial     the router under an explicit ep axis: each rank routes to its own experts only cp  context its
+ * tokens are cut over cp dp  data        always; for experts under TP-extend-EP edp stands for dp, cp and
+ * what is left of tp pp  tied        a tied pair whose two uses are in different stages
  */
 #include "plan/finish.h"
 
@@ -172,7 +171,8 @@ static sw_status add_inner(sw_plan *plan, sw_spec *spec, sw_inner inner, sw_erro
     return SW_OK;
 }
 
-/* A norm over all heads sees only its rank's: the mean of squares is summed over tp, shared key heads once. */
+/* A norm over all heads sees only its rank's: the mean of squares is summed over tp, shared key heads once.
+ */
 static sw_status mean_squares(sw_plan *plan, sw_spec *spec, sw_error *err)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
@@ -192,6 +192,15 @@ static sw_status mean_squares(sw_plan *plan, sw_spec *spec, sw_error *err)
     return SW_OK;
 }
 
+/* The routed path under an explicit ep axis: its output is summed, and so is the gradient of its input. */
+static sw_status add_routed_sums(sw_plan *plan, sw_spec *spec, sw_error *err)
+{
+    SW_TRY(
+        add_inner(plan, spec, (sw_inner){.op = "sum_routed_output", .axis = SW_AXIS_EP, .replicas = 1}, err));
+    return add_inner(plan, spec, (sw_inner){.op = "sum_routed_input_grad", .axis = SW_AXIS_EP, .replicas = 1},
+                     err);
+}
+
 sw_status sw_finish_gradients(sw_plan *plan, sw_error *err)
 {
     sw_map memo = {0};
@@ -201,9 +210,10 @@ sw_status sw_finish_gradients(sw_plan *plan, sw_error *err)
         sw_spec *spec = &plan->specs[i];
         region r = look(plan, spec);
         status = mean_squares(plan, spec, err);
-        /* An explicit ep axis: every rank runs its own experts on all tokens, and the outputs are summed inside. */
+        /* An explicit ep axis: every rank runs its own experts on all tokens, and the outputs are summed
+         * inside. */
         if (status == SW_OK && r.is_moe && plan->ep_mode == SW_EP_AXIS)
-            status = add_inner(plan, spec, (sw_inner){.op = "all_reduce", .axis = SW_AXIS_EP, .replicas = 1}, err);
+            status = add_routed_sums(plan, spec, err);
         for (uint32_t k = 0; k < spec->n_params && status == SW_OK; k++)
             status = finish_param(plan, &memo, &r, &spec->params[k], err);
     }

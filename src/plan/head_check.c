@@ -1,6 +1,7 @@
 /*
- * Head counts against tp: query heads must divide; key/value heads must divide, or tp must be a multiple of them (each
- * head is then held by tp / kv neighbouring ranks). Latent attention (MLA) has no key/value heads of its own to cut.
+ * Head counts against tp: query heads must divide; key/value heads must divide, or tp must be a multiple of
+ * them (each head is then held by tp / kv neighbouring ranks). Latent attention (MLA) has no key/value heads
+ * of its own to cut.
  */
 #include "plan/head_check.h"
 
@@ -45,16 +46,18 @@ void sw_report_heads(sw_plan *plan, const sw_spec *spec)
     size_t used = 0;
 
     if (heads % tp != 0)
-        used = (size_t)snprintf(what, sizeof what, "%" PRIu64 " query heads are not divisible by tp=%u", heads, tp);
+        used = (size_t)snprintf(what, sizeof what, "%" PRIu64 " query heads are not divisible by tp=%u",
+                                heads, tp);
     if (kv != 0 && kv % tp != 0 && tp % kv != 0)
         used += (size_t)snprintf(what + used, sizeof what - used,
                                  "%s%" PRIu64 " key/value heads are not divisible by tp=%u, nor tp by them",
                                  used == 0 ? "" : "; ", kv, tp);
-    if (used == 0) /* heads fit, but not inside the groups or blocks of a fused weight */
+    if (used == 0) { /* heads fit, but not inside the groups or blocks of a fused weight */
         (void)snprintf(what, sizeof what,
                        "tp=%u cuts the heads of a fused weight apart: %" PRIu64 " query and %" PRIu64
                        " key/value heads",
                        tp, heads, kv);
+    }
     size_t plain = list(divided, sizeof divided, heads, kv, false);
     size_t extra = list(shared, sizeof shared, heads, kv, true);
     (void)snprintf(help, sizeof help, "tp sizes that fit: %s%s%s", plain == 0 ? "none" : divided,

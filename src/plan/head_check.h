@@ -1,4 +1,5 @@
-/* One finding for an attention whose heads tp does not fit, naming every constraint and every degree that fits. */
+/* One finding for an attention whose heads tp does not fit, naming every constraint and every degree that
+ * fits. */
 #ifndef SW_PLAN_HEAD_CHECK_H
 #define SW_PLAN_HEAD_CHECK_H
 

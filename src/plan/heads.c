@@ -1,6 +1,7 @@
 /*
- * Attributes that a module must read locally under tp: head counts follow from the final placements (a module whose
- * projections stayed whole keeps its counts), and the ones that an override declares are divided as asked.
+ * Attributes that a module must read locally under tp: head counts follow from the final placements (a module
+ * whose projections stayed whole keeps its counts), and the ones that an override declares are divided as
+ * asked.
  */
 #include "plan/heads.h"
 
@@ -25,8 +26,8 @@ static bool has_queries(sw_layout layout)
 
 static bool has_keys(sw_layout layout)
 {
-    return layout != SW_LAYOUT_HEADS && (has_queries(layout) || layout == SW_LAYOUT_KV_HEADS ||
-                                         layout == SW_LAYOUT_KV_STACKED);
+    return layout != SW_LAYOUT_HEADS &&
+           (has_queries(layout) || layout == SW_LAYOUT_KV_HEADS || layout == SW_LAYOUT_KV_STACKED);
 }
 
 /* What the projections of the boundary say: are queries and keys there, and are they cut? */
@@ -67,7 +68,8 @@ static sw_status add(sw_plan *plan, sw_spec *spec, const char *name, int64_t glo
 {
     uint32_t capacity = spec->n_tp_local;
 
-    if (!sw_plan_grow(plan->arena, (void **)&spec->tp_local, &capacity, spec->n_tp_local, sizeof *spec->tp_local))
+    if (!sw_plan_grow(plan->arena, (void **)&spec->tp_local, &capacity, spec->n_tp_local,
+                      sizeof *spec->tp_local))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the attributes of %s", spec->fqn);
     spec->tp_local[spec->n_tp_local++] = (sw_tp_local){name, global, local, is_declared};
     return SW_OK;
@@ -83,7 +85,8 @@ static sw_status automatic(sw_plan *plan, sw_spec *spec, sw_error *err)
     if (spec->type != SW_BOUNDARY_ATTENTION || heads <= 0)
         return SW_OK;
     if (p.has_q)
-        SW_TRY(add(plan, spec, "num_heads", heads, p.q_cut && heads % tp == 0 ? heads / tp : heads, false, err));
+        SW_TRY(
+            add(plan, spec, "num_heads", heads, p.q_cut && heads % tp == 0 ? heads / tp : heads, false, err));
     if (p.has_kv && kv > 0) {
         int64_t local = kv % tp == 0 ? kv / tp : 1; /* fewer heads than ranks: each rank holds one */
         SW_TRY(add(plan, spec, "num_key_value_heads", kv, p.kv_cut ? local : kv, false, err));

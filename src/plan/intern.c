@@ -19,7 +19,7 @@ bool sw_plan_grow(sw_arena *arena, void **array, uint32_t *capacity, uint32_t co
     void *fresh = sw_arena_zero(arena, grown, item_bytes);
     if (fresh == NULL)
         return false;
-    if (count > 0)
+    if (count > 0 && *array != NULL)
         memcpy(fresh, *array, count * item_bytes);
     *array = fresh;
     *capacity = grown;
@@ -48,7 +48,7 @@ const sw_cut *sw_plan_cut(sw_plan *plan, uint32_t n_groups, const sw_segment *se
         return NULL;
     if (!is_new)
         return plan->cuts[*at];
-    if (!sw_plan_grow(plan->arena, (void **)&plan->cuts, &plan->cuts_capacity, plan->n_cuts, sizeof *plan->cuts))
+    if (!sw_plan_grow(plan->arena, (void **)&plan->cuts, &plan->cuts_capacity, plan->n_cuts, sizeof(void *)))
         return NULL;
     *cut = (sw_cut){n_groups, n_segments, copy};
     plan->cuts[plan->n_cuts++] = cut;
@@ -76,7 +76,7 @@ const sw_shape *sw_plan_shape(sw_plan *plan, const uint64_t *dims, uint32_t n_di
     if (!is_new)
         return plan->shapes[*at];
     if (!sw_plan_grow(plan->arena, (void **)&plan->shapes, &plan->shapes_capacity, plan->n_shapes,
-                      sizeof *plan->shapes))
+                      sizeof(void *)))
         return NULL;
     plan->shapes[plan->n_shapes++] = shape;
     return shape;
@@ -93,8 +93,8 @@ uint32_t sw_plan_intern_facts(sw_plan *plan, const sw_facts *facts)
         return *at;
     /* The key must stay where it is, so the array holds copies and the map its own. */
     sw_facts *kept = sw_arena_alloc(plan->arena, sizeof *kept);
-    if (kept == NULL || !sw_plan_grow(plan->arena, (void **)&plan->facts, &plan->facts_capacity, plan->n_facts,
-                                      sizeof *plan->facts))
+    if (kept == NULL || !sw_plan_grow(plan->arena, (void **)&plan->facts, &plan->facts_capacity,
+                                      plan->n_facts, sizeof *plan->facts))
         return UINT32_MAX;
     memcpy(kept, facts, sizeof *kept);
     sw_map_rekey(at, kept);
@@ -134,11 +134,8 @@ sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, s
         sw_map_put(&plan->by_fqn, name, fqn_length, plan->n_specs, &fresh) == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for boundary %.*s", (int)fqn_length, fqn);
     sw_spec *spec = &plan->specs[plan->n_specs++];
-    *spec = (sw_spec){.fqn = name,
-                      .fqn_length = fqn_length,
-                      .module = SW_NO_MODULE,
-                      .layer = -1,
-                      .region_dispatch = -1};
+    *spec = (sw_spec){
+        .fqn = name, .fqn_length = fqn_length, .module = SW_NO_MODULE, .layer = -1, .region_dispatch = -1};
     *out = spec;
     return SW_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * Cuts of fused, head-structured and plain tensors. A layout is turned into a list of segments with a granule (the
- * rows that must stay together); each segment is cut over the ranks on its own, or each of its pieces is held by
- * several neighbouring ranks when there are fewer granules than ranks (key/value heads).
+ * Cuts of fused, head-structured and plain tensors. A layout is turned into a list of segments with a granule
+ * (the rows that must stay together); each segment is cut over the ranks on its own, or each of its pieces is
+ * held by several neighbouring ranks when there are fewer granules than ranks (key/value heads).
  */
 #include "plan/layout.h"
 
@@ -13,18 +13,12 @@
 #include "base/status.h"
 
 static const char *const layout_names[] = {
-    [SW_LAYOUT_PLAIN] = "plain",
-    [SW_LAYOUT_HEADS] = "heads",
-    [SW_LAYOUT_KV_HEADS] = "kv_heads",
-    [SW_LAYOUT_QKV_STACKED] = "stacked",
-    [SW_LAYOUT_QKV_PER_HEAD] = "per_head",
-    [SW_LAYOUT_QKV_GROUPED] = "grouped",
-    [SW_LAYOUT_QKV_BLOCKS] = "blocks",
-    [SW_LAYOUT_KV_STACKED] = "kv_stacked",
-    [SW_LAYOUT_STACKED] = "stacked_parts",
-    [SW_LAYOUT_INTERLEAVED] = "interleaved",
-    [SW_LAYOUT_VOCAB] = "vocab",
-    [SW_LAYOUT_UNKNOWN] = "unknown",
+    [SW_LAYOUT_PLAIN] = "plain",           [SW_LAYOUT_HEADS] = "heads",
+    [SW_LAYOUT_KV_HEADS] = "kv_heads",     [SW_LAYOUT_QKV_STACKED] = "stacked",
+    [SW_LAYOUT_QKV_PER_HEAD] = "per_head", [SW_LAYOUT_QKV_GROUPED] = "grouped",
+    [SW_LAYOUT_QKV_BLOCKS] = "blocks",     [SW_LAYOUT_KV_STACKED] = "kv_stacked",
+    [SW_LAYOUT_STACKED] = "stacked_parts", [SW_LAYOUT_INTERLEAVED] = "interleaved",
+    [SW_LAYOUT_VOCAB] = "vocab",           [SW_LAYOUT_UNKNOWN] = "unknown",
     [SW_LAYOUT_EXPLICIT] = "segments",
 };
 
@@ -89,7 +83,8 @@ static bool add_run(sw_cut_result *result, run r, uint32_t ranks)
     }
     if (replicas > result->replicas)
         result->replicas = replicas;
-    result->segments[result->n_segments++] = (sw_segment){.extent = r.count * r.granule, .replicas = replicas};
+    result->segments[result->n_segments++] =
+        (sw_segment){.extent = r.count * r.granule, .replicas = replicas};
     return true;
 }
 
@@ -127,8 +122,9 @@ static uint64_t head_rows(const sw_cut_request *q, uint64_t n, const char *formu
                    "%" PRIu64 " rows are not a multiple of %s = %" PRIu64 " (%" PRIu64 " query and %" PRIu64
                    " key/value heads)",
                    q->extent, formula, n, q->heads, q->kv_heads);
-    (void)snprintf(result->help, sizeof result->help,
-                   "check the head counts in config.json, or state the storage with `layout:` in an override");
+    (void)snprintf(
+        result->help, sizeof result->help,
+        "check the head counts in config.json, or state the storage with `layout:` in an override");
     return 0;
 }
 
@@ -147,8 +143,8 @@ static void solve_grouped(const sw_cut_request *q, sw_cut_result *result, uint64
     }
     result->n_groups = (uint32_t)groups;
     ranks = (uint32_t)(ranks / groups);
-    if (!add_run(result, (run){heads, rows, false}, ranks) || !add_run(result, (run){kv, rows, true}, ranks) ||
-        !add_run(result, (run){kv, rows, true}, ranks))
+    if (!add_run(result, (run){heads, rows, false}, ranks) ||
+        !add_run(result, (run){kv, rows, true}, ranks) || !add_run(result, (run){kv, rows, true}, ranks))
         head_fault(q, result);
 }
 
@@ -198,17 +194,18 @@ static void solve_heads(const sw_cut_request *q, sw_cut_result *result)
 static void indivisible(const sw_cut_request *q, sw_cut_result *result)
 {
     fault(result, "indivisible");
-    if (q->unit > 1)
+    if (q->unit > 1) {
         (void)snprintf(result->what, sizeof result->what,
-                       "%" PRIu64 " rows in groups of %" PRIu64 " cannot be cut over tp=%u", q->extent, q->unit,
-                       q->ranks);
-    else if (q->parts > 1)
+                       "%" PRIu64 " rows in groups of %" PRIu64 " cannot be cut over tp=%u", q->extent,
+                       q->unit, q->ranks);
+    } else if (q->parts > 1) {
         (void)snprintf(result->what, sizeof result->what,
                        "%u parts of %" PRIu64 " rows each are not divisible by tp=%u", q->parts,
                        q->extent / q->parts, q->ranks);
-    else
+    } else {
         (void)snprintf(result->what, sizeof result->what, "%" PRIu64 " rows are not divisible by tp=%u",
                        q->extent, q->ranks);
+    }
 }
 
 static void solve_plain(const sw_cut_request *q, sw_cut_result *result)
@@ -239,8 +236,8 @@ static void solve_stacked(const sw_cut_request *q, sw_cut_result *result)
 
     if (q->parts == 0 || q->parts > SW_CUT_MAX_SEGMENTS || q->extent % q->parts != 0) {
         fault(result, "layout_mismatch");
-        (void)snprintf(result->what, sizeof result->what, "%" PRIu64 " rows are not %u equal parts", q->extent,
-                       q->parts);
+        (void)snprintf(result->what, sizeof result->what, "%" PRIu64 " rows are not %u equal parts",
+                       q->extent, q->parts);
         return;
     }
     uint64_t part = q->extent / q->parts;
@@ -266,7 +263,8 @@ static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
             (!q->may_be_uneven && s.extent % (q->ranks / replicas) != 0)) {
             fault(result, "indivisible");
             (void)snprintf(result->what, sizeof result->what,
-                           "segment %u of %" PRIu64 " rows (unit %" PRIu64 ", replicas %u) cannot be cut over "
+                           "segment %u of %" PRIu64 " rows (unit %" PRIu64
+                           ", replicas %u) cannot be cut over "
                            "tp=%u",
                            i, s.extent, unit, replicas, q->ranks);
             return;

@@ -1,6 +1,6 @@
 /*
- * Lints. Coverage and ownership look at the whole plan with one array over the model's parameters; the others look at
- * one boundary or one parameter at a time.
+ * Lints. Coverage and ownership look at the whole plan with one array over the model's parameters; the others
+ * look at one boundary or one parameter at a time.
  */
 #include "plan/lint.h"
 
@@ -33,11 +33,12 @@ static void claim(linting *l, uint32_t param, uint32_t spec)
     const sw_tensor_entry *t = sw_model_tensor(l->model, param);
     uint32_t held = l->owner[param];
 
-    if (held != 0 && held != spec + 1)
+    if (held != 0 && held != spec + 1) {
         (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "two_owners", t->name, t->name_length,
                             "a parameter belongs to exactly one boundary: remove it from one of them",
                             "held by boundary '%s' and by boundary '%s'", l->plan->specs[held - 1].fqn,
                             l->plan->specs[spec].fqn);
+    }
     l->owner[param] = spec + 1;
 }
 
@@ -54,7 +55,8 @@ static sw_status index_by_tensor(const linting *l, uint32_t **out)
     return SW_OK;
 }
 
-static const sw_tensor_entry *find_tensor(const linting *l, const sw_spec *spec, const char *path, size_t length)
+static const sw_tensor_entry *find_tensor(const linting *l, const sw_spec *spec, const char *path,
+                                          size_t length)
 {
     char name[4096];
     size_t n = spec->fqn_length;
@@ -71,8 +73,8 @@ static const sw_tensor_entry *find_tensor(const linting *l, const sw_spec *spec,
 static void missing_in_model(linting *l, const sw_spec *spec, const char *path, size_t length)
 {
     (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
-                        "make the plan again for this model", "the plan holds '%.*s', which the model does not",
-                        (int)length, path);
+                        "make the plan again for this model",
+                        "the plan holds '%.*s', which the model does not", (int)length, path);
 }
 
 /* A plan of this very model knows its stacked sources by index; one that was loaded only by name. */
@@ -120,8 +122,9 @@ static void claim_all(linting *l, const uint32_t *by_tensor)
             const sw_spec_param *p = &spec->params[k];
             bool is_stack = false;
             for (uint32_t s = 0; s < spec->n_stacks && !is_stack; s++)
-                is_stack = spec->stacks[s].param == k || (strlen(spec->stacks[s].path) == p->path_length &&
-                                                          memcmp(spec->stacks[s].path, p->path, p->path_length) == 0);
+                is_stack = spec->stacks[s].param == k ||
+                           (strlen(spec->stacks[s].path) == p->path_length &&
+                            memcmp(spec->stacks[s].path, p->path, p->path_length) == 0);
             if (is_stack)
                 continue;
             if (p->param != UINT32_MAX && l->plan->model == l->model) {
@@ -141,16 +144,31 @@ static void claim_all(linting *l, const uint32_t *by_tensor)
         claim_stacked(l);
 }
 
+/* A first extent that equals a head count is the likeliest reading of an unknown tensor: say so, never assume
+ * it. */
+static const char *head_hint(const linting *l, const sw_shape *shape)
+{
+    uint64_t first = shape == NULL || shape->n_dims == 0 ? 0 : shape->dims[0];
+    const sw_attributes *a = &l->model->config.attributes;
+
+    if (first > 1 && a->is_set[SW_ATTR_HEADS] && first == (uint64_t)a->value[SW_ATTR_HEADS])
+        return "; its first dim equals the number of query heads";
+    if (first > 1 && a->is_set[SW_ATTR_KV_HEADS] && first == (uint64_t)a->value[SW_ATTR_KV_HEADS])
+        return "; its first dim equals the number of key/value heads";
+    return "";
+}
+
 static void uncovered(linting *l, const char *fqn, size_t length, const sw_shape *shape)
 {
     sw_plan *plan = l->plan;
 
-    (void)sw_plan_fault(plan, plan->allow_uncovered ? SW_SEVERITY_WARNING : SW_SEVERITY_ERROR, "uncovered", fqn, length,
-                        "say what it is: `roles: {extend: true, rules: [{pattern: ..., role: ...}]}`, or place it in "
-                        "an override; --allow-uncovered keeps it whole",
-                        "no rule places this parameter of %" PRIu64 " elements%s",
-                        shape == NULL ? (uint64_t)0 : shape->elems,
-                        plan->allow_uncovered ? ": every rank holds it whole" : "");
+    (void)sw_plan_fault(
+        plan, plan->allow_uncovered ? SW_SEVERITY_WARNING : SW_SEVERITY_ERROR, "uncovered", fqn, length,
+        "say what it is: `roles: {extend: true, rules: [{pattern: ..., role: ...}]}`, or place it in "
+        "an override; --allow-uncovered keeps it whole",
+        "no rule places this parameter of %" PRIu64 " elements%s%s",
+        shape == NULL ? (uint64_t)0 : shape->elems,
+        plan->allow_uncovered ? ": every rank holds it whole" : "", head_hint(l, shape));
 }
 
 /* Parameters in no boundary, and those that a boundary holds without anyone having said what they are. */
@@ -180,15 +198,15 @@ static void check_coverage(linting *l)
 
 /* ---- one parameter ---- */
 
-static void bad_param(linting *l, const sw_spec *spec, const sw_spec_param *p, const char *code, const char *help,
-                      const char *what)
+static void bad_param(linting *l, const sw_spec *spec, const sw_spec_param *p, const char *code,
+                      const char *help, const char *what)
 {
     char fqn[4096];
-    int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".", (int)p->path_length,
-                     p->path);
+    int n = snprintf(fqn, sizeof fqn, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".",
+                     (int)p->path_length, p->path);
 
-    (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, code, fqn, n > 0 && (size_t)n < sizeof fqn ? (size_t)n : 0, help,
-                        "%s", what);
+    (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, code, fqn,
+                        n > 0 && (size_t)n < sizeof fqn ? (size_t)n : 0, help, "%s", what);
 }
 
 static uint32_t size_on(const sw_plan *plan, int axis)
@@ -202,7 +220,8 @@ static void shape_text(const sw_shape *shape, char *text, size_t capacity)
 
     text[0] = '\0';
     for (uint32_t i = 0; i < shape->n_dims && used + 24 < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", shape->dims[i]);
+        used +=
+            (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", shape->dims[i]);
 }
 
 /* A fused tensor under a plain contiguous cut: rank 0 would get all of the first part. */
@@ -213,7 +232,8 @@ static bool tears_parts(const sw_facts *f, const sw_placement *p)
     return is_fused && p->cut == NULL && p->dim == f->out_dim;
 }
 
-static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f, int axis)
+static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f,
+                        int axis)
 {
     const sw_placement *p = &f->places.on[axis];
     const sw_shape *shape = f->view != NULL ? f->view : f->shape;
@@ -225,8 +245,8 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
 
     if (!sw_placement_dim(p, shape->n_dims, &dim)) {
         shape_text(shape, shape_, sizeof shape_);
-        (void)snprintf(what, sizeof what, "S(%d) over %s, but the tensor [%s] has %u dims", p->dim, name, shape_,
-                       shape->n_dims);
+        (void)snprintf(what, sizeof what, "S(%d) over %s, but the tensor [%s] has %u dims", p->dim, name,
+                       shape_, shape->n_dims);
         bad_param(l, spec, param, "no_such_dim", "shard a dim that the tensor has, or replicate it", what);
         return;
     }
@@ -234,9 +254,11 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
         return;
     if (tears_parts(f, p)) {
         shape_text(shape, shape_, sizeof shape_);
-        (void)snprintf(what, sizeof what, "a fused tensor [%s] under a plain S(%d) over %s: its parts would be torn", shape_,
+        (void)snprintf(what, sizeof what,
+                       "a fused tensor [%s] under a plain S(%d) over %s: its parts would be torn", shape_,
                        p->dim, name);
-        bad_param(l, spec, param, "fused_contiguous", "write its segments: S(0;seg=...), or state its `layout:`", what);
+        bad_param(l, spec, param, "fused_contiguous",
+                  "write its segments: S(0;seg=...), or state its `layout:`", what);
         return;
     }
     if (p->cut != NULL) {
@@ -245,11 +267,14 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
             bad_param(l, spec, param, "bad_cut", why.help, why.what);
         return;
     }
-    bool may_be_uneven = f->layout == SW_LAYOUT_VOCAB || (f->flags & SW_ROW_QUANTISED) != 0;
+    bool may_be_uneven =
+        f->layout == SW_LAYOUT_VOCAB || (f->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) != 0;
     if (shape->dims[dim] % size != 0 && !may_be_uneven) {
         shape_text(shape, shape_, sizeof shape_);
-        (void)snprintf(what, sizeof what, "dim %u of [%s] is not divisible by %s=%u", dim, shape_, name, size);
-        bad_param(l, spec, param, "indivisible", "use a size that divides it, or replicate the parameter", what);
+        (void)snprintf(what, sizeof what, "dim %u of [%s] is not divisible by %s=%u", dim, shape_, name,
+                       size);
+        bad_param(l, spec, param, "indivisible", "use a size that divides it, or replicate the parameter",
+                  what);
     }
 }
 
@@ -270,6 +295,17 @@ static void check_dims_once(linting *l, const sw_spec *spec, const sw_spec_param
     }
 }
 
+/* Legal, but every step gathers it: a norm is not worth cutting. */
+static void check_norm(linting *l, const sw_spec *spec, const sw_spec_param *p, const sw_facts *f)
+{
+    if (f->role != SW_ROLE_NORM || !f->is_placed || f->places.on[SW_ON_TP].kind != SW_PLACE_SHARD)
+        return;
+    (void)sw_plan_fault(l->plan, SW_SEVERITY_WARNING, "norm_sharded", spec->fqn, spec->fqn_length,
+                        "replicate it: it is small",
+                        "'%.*s' is a norm cut over tp: its %" PRIu64 " elements are gathered every step",
+                        (int)p->path_length, p->path, f->shape->elems);
+}
+
 static void check_param(linting *l, const sw_spec *spec, const sw_spec_param *p)
 {
     const sw_facts *f = &l->plan->facts[p->facts];
@@ -286,6 +322,7 @@ static void check_param(linting *l, const sw_spec *spec, const sw_spec_param *p)
             check_shard(l, spec, p, f, axis);
     }
     check_dims_once(l, spec, p, f);
+    check_norm(l, spec, p, f);
 }
 
 /* ---- one boundary ---- */
@@ -301,17 +338,19 @@ static void check_pair(linting *l, const sw_spec *spec)
         const sw_facts *f = &l->plan->facts[spec->params[i].facts];
         const sw_placement *p = &f->places.on[SW_ON_TP];
         uint32_t dim = 0;
-        if (f->shape == NULL || f->shape->n_dims < 2 || f->role == SW_ROLE_NORM || p->kind != SW_PLACE_SHARD ||
-            !sw_placement_dim(p, f->shape->n_dims, &dim))
+        if (f->shape == NULL || f->shape->n_dims < 2 || f->role == SW_ROLE_NORM ||
+            p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, f->shape->n_dims, &dim))
             continue;
         has_column = has_column || (int)dim == f->out_dim;
         has_row = has_row || (int)dim == f->in_dim;
     }
-    if (is_pair && has_column != has_row && sw_spec_partial_outputs(spec) > 0 && !spec->is_inserted)
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "unpaired", spec->fqn, spec->fqn_length,
-                            "give the other layer its role in an override (`roles:`), or declare the exit in one",
-                            "%s-parallel layers without a %s-parallel partner, and the exit is a partial sum",
-                            has_column ? "column" : "row", has_column ? "row" : "column");
+    if (is_pair && has_column != has_row && sw_spec_partial_outputs(spec) > 0 && !spec->is_inserted) {
+        (void)sw_plan_fault(
+            l->plan, SW_SEVERITY_ERROR, "unpaired", spec->fqn, spec->fqn_length,
+            "give the other layer its role in an override (`roles:`), or declare the exit in one",
+            "%s-parallel layers without a %s-parallel partner, and the exit is a partial sum",
+            has_column ? "column" : "row", has_column ? "row" : "column");
+    }
 }
 
 static void check_contract(linting *l, const sw_spec *spec)
@@ -335,6 +374,36 @@ static void check_contract(linting *l, const sw_spec *spec)
                             "region_dispatch: true without an injection");
 }
 
+/* The loss reads what the head hands on: cut logits under loss parallel, whole ones without. */
+static void check_loss(linting *l, const sw_spec *spec)
+{
+    const sw_plan *plan = l->plan;
+
+    for (uint32_t i = 0;
+         spec->type == SW_BOUNDARY_LM_HEAD && spec->is_terminal && plan->tp > 1 && i < spec->out_dst.n; i++) {
+        bool is_cut = spec->out_dst.entries[i].places.on[SW_ON_TP].kind == SW_PLACE_SHARD;
+        if (is_cut != plan->loss_parallel) {
+            (void)sw_plan_fault(
+                l->plan, SW_SEVERITY_ERROR, "loss_contract", spec->fqn, spec->fqn_length,
+                is_cut ? "use --loss-parallel, or let out_dst be replicate"
+                       : "leave --loss-parallel out, or let out_dst be shard of the last dim",
+                is_cut ? "the logits leave cut along the vocabulary, and the loss expects them whole"
+                       : "the logits leave whole, and a vocabulary-parallel loss would count them tp times");
+        }
+    }
+}
+
+/* A boundary must stand on a module of the model (seed: local attributes are finalised on existing modules
+ * only). */
+static void check_module(linting *l, const sw_spec *spec)
+{
+    if (spec->module != SW_NO_MODULE || spec->is_tied_alias || spec->n_params > 0)
+        return;
+    if (sw_model_find_module(l->model, spec->fqn, spec->fqn_length) == SW_NO_MODULE)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
+                            "make the plan again for this model", "the model has no module of this name");
+}
+
 /* Tied names must be cut alike: one stored tensor cannot have two layouts. */
 static void check_tied(linting *l)
 {
@@ -355,7 +424,8 @@ static void check_tied(linting *l)
         if (facts[0] != NULL && facts[1] != NULL &&
             !sw_placement_equal(&facts[0]->places.on[SW_ON_TP], &facts[1]->places.on[SW_ON_TP]))
             (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "tied_conflict", both[1], strlen(both[1]),
-                                "give both names the same placement", "tied to %s, but cut differently over tp", both[0]);
+                                "give both names the same placement",
+                                "tied to %s, but cut differently over tp", both[0]);
     }
 }
 
@@ -367,8 +437,9 @@ static void check_experts(linting *l)
     for (uint32_t i = 0; i < plan->n_specs; i++)
         has_experts = has_experts || plan->specs[i].type == SW_BOUNDARY_MOE_MLP;
     if (plan->ep > 1 && !has_experts && plan->derive)
-        (void)sw_plan_fault(l->plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "ep_without_experts", "ep", 2,
-                            "leave ep out", "ep=%u, and the model has no experts: ep changes nothing", plan->ep);
+        (void)sw_plan_fault(l->plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
+                            "ep_without_experts", "ep", 2, "leave ep out",
+                            "ep=%u, and the model has no experts: ep changes nothing", plan->ep);
 }
 
 sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
@@ -386,6 +457,8 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             const sw_spec *spec = &plan->specs[i];
             check_contract(&l, spec);
             check_pair(&l, spec);
+            check_loss(&l, spec);
+            check_module(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
                 check_param(&l, spec, &spec->params[k]);
         }

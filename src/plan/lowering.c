@@ -1,7 +1,8 @@
 /*
- * The lowering table. Rows read: from, to, what the forward does, what the backward does when the consumer is whole
- * and when it is split over the axis. With one logical loss (design: gradients are summed, never averaged) the
- * gradient of a whole tensor that a split region consumes is a partial sum, that of a whole consumer is whole.
+ * The lowering table. Rows read: from, to, what the forward does, what the backward does when the consumer is
+ * whole and when it is split over the axis. With one logical loss (design: gradients are summed, never
+ * averaged) the gradient of a whole tensor that a split region consumes is a partial sum, that of a whole
+ * consumer is whole.
  */
 #include "plan/lowering.h"
 
@@ -93,8 +94,8 @@ bool sw_spec_is_split(const sw_plan *plan, const sw_spec *spec, int axis)
 static const sw_axis axis_of[SW_ON_COUNT_] = {
     [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
 
-static void impossible(sw_plan *plan, const sw_spec *spec, const char *arg, int axis, const sw_placement *from,
-                       const sw_placement *to)
+static void impossible(sw_plan *plan, const sw_spec *spec, const char *arg, int axis,
+                       const sw_placement *from, const sw_placement *to)
 {
     char a[64];
     char b[64];
@@ -106,11 +107,14 @@ static void impossible(sw_plan *plan, const sw_spec *spec, const char *arg, int 
                         "%s over %s: no collective turns %s into %s", arg, sw_axis_name(axis_of[axis]), a, b);
 }
 
-/* What a whole input is used for: in parts, when the region is cut over the axis. Token ids carry no gradient. */
+/*
+ * What a whole input is used for: in parts, when the region is cut over the axis. Token ids carry no
+ * gradient. Over ep only the routed path is in parts: its sums, forward and backward, are inside the region
+ * (spec->inner).
+ */
 static bool consumes_in_parts(const sw_plan *plan, const sw_spec *spec, int axis)
 {
-    return spec->type != SW_BOUNDARY_EMBED && sw_spec_is_split(plan, spec, axis) &&
-           !(axis == SW_ON_EP && plan->ep_mode == SW_EP_TP_EXTEND);
+    return axis != SW_ON_EP && spec->type != SW_BOUNDARY_EMBED && sw_spec_is_split(plan, spec, axis);
 }
 
 static sw_status lower_entry(sw_plan *plan, sw_spec *spec, const sw_io_entry *src, const sw_io_entry *dst,

@@ -1,6 +1,7 @@
 /*
- * Lowering: which collective a declared transition becomes, forward and backward. A row exists where the forward
- * moves data or the backward does (a region that is cut over tp and gets its input whole sums that input's gradient).
+ * Lowering: which collective a declared transition becomes, forward and backward. A row exists where the
+ * forward moves data or the backward does (a region that is cut over tp and gets its input whole sums that
+ * input's gradient).
  */
 #ifndef SW_PLAN_LOWERING_H
 #define SW_PLAN_LOWERING_H
@@ -10,7 +11,8 @@
 /* "none", "all_gather", ...; NULL when out of range. */
 const char *sw_collective_name(sw_collective collective);
 
-/* Collectives of one axis' transition. `is_split`: what enters whole is used in parts by the ranks of the axis. */
+/* Collectives of one axis' transition. `is_split`: what enters whole is used in parts by the ranks of the
+ * axis. */
 typedef struct sw_transition {
     sw_collective forward;
     sw_collective backward;

@@ -1,8 +1,8 @@
 /*
- * Phase 4.5: overrides onto the derived specs, entry by entry in the order given; the later entry wins per field.
- * An exact FQN of a boundary merges; of another module it inserts; a glob merges into the boundaries it matches and,
- * when it declares a contract, inserts at the other modules it matches. What an override says is copied: a plan
- * never points into the overrides.
+ * Phase 4.5: overrides onto the derived specs, entry by entry in the order given; the later entry wins per
+ * field. An exact FQN of a boundary merges; of another module it inserts; a glob merges into the boundaries
+ * it matches and, when it declares a contract, inserts at the other modules it matches. What an override says
+ * is copied: a plan never points into the overrides.
  */
 #include "plan/override.h"
 
@@ -92,7 +92,8 @@ const sw_override_layout *sw_override_layout_for(const sw_plan *plan, const sw_o
 
 static void complain(applying *a, const char *code, const char *fqn, const char *help, const char *what)
 {
-    (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, code, fqn, strlen(fqn), help, "%s: %s", a->entry->source, what);
+    (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, code, fqn, strlen(fqn), help, "%s: %s", a->entry->source,
+                        what);
 }
 
 /* ---- contract fields ---- */
@@ -169,8 +170,9 @@ static void give_places(applying *a, sw_facts *facts, const sw_places *said)
         facts->places.on[axis].kind = said->on[axis].kind;
         facts->places.on[axis].dim = said->on[axis].dim;
         if (said->on[axis].cut != NULL)
-            facts->places.on[axis].cut = sw_plan_cut(a->plan, said->on[axis].cut->n_groups,
-                                                     said->on[axis].cut->segments, said->on[axis].cut->n_segments);
+            facts->places.on[axis].cut =
+                sw_plan_cut(a->plan, said->on[axis].cut->n_groups, said->on[axis].cut->segments,
+                            said->on[axis].cut->n_segments);
     }
     facts->is_rank0_only = false;
     facts->is_placed = true;
@@ -183,18 +185,19 @@ static bool is_tied_conflict(applying *a, const sw_spec *spec, const sw_io_entry
 
     for (uint32_t i = 0; spec->is_tied_alias && i < plan->n_tied; i++) {
         const char *dot = strrchr(plan->tied[i].first, '.');
-        const sw_spec *stored = dot == NULL ? NULL
-                                            : sw_plan_find_spec(plan, plan->tied[i].first,
-                                                                (size_t)(dot - plan->tied[i].first));
+        const sw_spec *stored =
+            dot == NULL ? NULL
+                        : sw_plan_find_spec(plan, plan->tied[i].first, (size_t)(dot - plan->tied[i].first));
         uint32_t at = stored == NULL ? UINT32_MAX : find_path(stored, dot + 1);
         if (at == UINT32_MAX)
             continue;
         const sw_facts *f = &plan->facts[stored->params[at].facts];
-        if (!sw_placement_equal(&f->places.on[SW_ON_TP], &said->places.on[SW_ON_TP]))
+        if (!sw_placement_equal(&f->places.on[SW_ON_TP], &said->places.on[SW_ON_TP])) {
             (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, "tied_conflict", spec->fqn, spec->fqn_length,
                                 "override both names alike, or neither",
-                                "%s: '%s' of %s is tied to %s, which is cut differently over tp", a->entry->source,
-                                said->name, spec->fqn, plan->tied[i].first);
+                                "%s: '%s' of %s is tied to %s, which is cut differently over tp",
+                                a->entry->source, said->name, spec->fqn, plan->tied[i].first);
+        }
         return true;
     }
     return false;
@@ -211,8 +214,8 @@ static void unknown_param(applying *a, const sw_spec *spec, const char *path)
             words[n++] = spec->params[i].path;
     }
     const char *near_ = sw_nearest(path, words, n);
-    (void)snprintf(help, sizeof help, near_ == NULL ? "name a parameter of this module, relative to it"
-                                                    : "did you mean '%s'?",
+    (void)snprintf(help, sizeof help,
+                   near_ == NULL ? "name a parameter of this module, relative to it" : "did you mean '%s'?",
                    near_);
     (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, "override_param", spec->fqn, spec->fqn_length, help,
                         "%s: params names '%s', which the module does not hold", a->entry->source, path);
@@ -236,7 +239,8 @@ static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, 
         }
         const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
         sw_place_where where = {SW_BOUNDARY_WHOLE, false, true, false};
-        sw_place_what what = {t->name, t->name_length, said->name, sw_class_of(plan, param), t->shape, t->dtype};
+        sw_place_what what = {t->name,  t->name_length, said->name, sw_class_of(plan, param),
+                              t->shape, t->dtype};
         uint32_t fault = UINT32_MAX;
         if (t->shape == NULL)
             return SW_OK; /* reported by the derivation */
@@ -274,11 +278,12 @@ static void warn_dropped(applying *a, const sw_spec *old, const sw_spec *now)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n == 0 ? "" : ", ", path);
         n++;
     }
-    if (n > 0)
+    if (n > 0) {
         (void)sw_plan_fault(a->plan, SW_SEVERITY_WARNING, "override_drops", old->fqn, old->fqn_length,
                             "use `params: {+: {...}}` to change single parameters",
                             "%s: params replaces the whole field and drops %u derived placements: %s",
                             a->entry->source, n, list);
+    }
 }
 
 static sw_status merge_params(applying *a, sw_spec *spec, const sw_override_io *field)
@@ -396,8 +401,9 @@ static bool declares_contract(const sw_override_entry *e)
 
 static bool has_word(const sw_override_entry *e)
 {
-    return e->params.mode == SW_FIELD_NONE || e->in_src.mode == SW_FIELD_NONE || e->in_dst.mode == SW_FIELD_NONE ||
-           e->out_src.mode == SW_FIELD_NONE || e->out_dst.mode == SW_FIELD_NONE;
+    return e->params.mode == SW_FIELD_NONE || e->in_src.mode == SW_FIELD_NONE ||
+           e->in_dst.mode == SW_FIELD_NONE || e->out_src.mode == SW_FIELD_NONE ||
+           e->out_dst.mode == SW_FIELD_NONE;
 }
 
 static sw_status insert(applying *a, const char *fqn, uint32_t length, uint32_t module)
@@ -415,11 +421,13 @@ static sw_status insert(applying *a, const char *fqn, uint32_t length, uint32_t 
     }
     if (!declares_contract(a->entry)) {
         char help[800];
-        (void)snprintf(help, sizeof help,
-                       "declare one: match: %s, params: {}, in_src: {hidden_states: {tp: replicate}}, in_dst: ..., "
-                       "out_src: {tp: partial}, out_dst: ...",
-                       name);
-        complain(a, "override_insert", name, help, "no boundary is derived there, and the entry declares no contract");
+        (void)snprintf(
+            help, sizeof help,
+            "declare one: match: %s, params: {}, in_src: {hidden_states: {tp: replicate}}, in_dst: ..., "
+            "out_src: {tp: partial}, out_dst: ...",
+            name);
+        complain(a, "override_insert", name, help,
+                 "no boundary is derived there, and the entry declares no contract");
         return SW_OK;
     }
     SW_TRY(sw_plan_spec_at(a->plan, fqn, length, &spec, &is_new, a->err));
@@ -445,7 +453,8 @@ static void unmatched(applying *a)
     for (uint32_t i = 0; i < plan->n_specs && n < SW_COUNT(words); i++)
         words[n++] = plan->specs[i].fqn;
     const char *near_ = sw_nearest(a->entry->match, words, n);
-    (void)snprintf(help, sizeof help, near_ == NULL ? "list the boundaries with `shardwright plan`" : "did you mean '%s'?",
+    (void)snprintf(help, sizeof help,
+                   near_ == NULL ? "list the boundaries with `shardwright plan`" : "did you mean '%s'?",
                    near_);
     complain(a, "override_unmatched", a->entry->match, help, "no module of the model has this name");
 }
@@ -490,9 +499,10 @@ static sw_status apply_misses(applying *a, uint32_t *n_misses)
     }
     if (*n_misses > 0 && !inserts) {
         char what[400];
-        (void)snprintf(what, sizeof what, "the pattern also matches %u modules that are no boundary: %s", *n_misses,
-                       list);
-        complain(a, "override_insert", a->entry->match, "narrow the pattern, or declare a contract for them", what);
+        (void)snprintf(what, sizeof what, "the pattern also matches %u modules that are no boundary: %s",
+                       *n_misses, list);
+        complain(a, "override_insert", a->entry->match, "narrow the pattern, or declare a contract for them",
+                 what);
     }
     return SW_OK;
 }
@@ -515,10 +525,11 @@ static sw_status apply_glob(applying *a, bool strict)
         if (hit[i])
             SW_TRY(merge(a, &a->plan->specs[i]));
     }
-    if (n_hits == 0 && n_misses == 0)
-        (void)sw_plan_fault(a->plan, strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "override_unused",
-                            a->entry->match, strlen(a->entry->match), "check the pattern, or remove the entry",
-                            "%s: the pattern matches no module", a->entry->source);
+    if (n_hits != 0 || n_misses != 0)
+        return SW_OK;
+    (void)sw_plan_fault(a->plan, strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "override_unused",
+                        a->entry->match, strlen(a->entry->match), "check the pattern, or remove the entry",
+                        "%s: the pattern matches no module", a->entry->source);
     return SW_OK;
 }
 
@@ -531,8 +542,9 @@ static void check_layout_entry(applying *a, bool strict)
     for (uint32_t i = 0; i < plan->model->n_params; i++) {
         const sw_tensor_entry *t = sw_model_tensor(plan->model, i);
         for (uint32_t k = 0; k < e->n_layouts; k++) {
-            if (e->layouts[k].path == NULL ? names_parameter(e->match, t->name, t->name_length)
-                                           : names_member(e->match, e->layouts[k].path, t->name, t->name_length))
+            if (e->layouts[k].path == NULL
+                    ? names_parameter(e->match, t->name, t->name_length)
+                    : names_member(e->match, e->layouts[k].path, t->name, t->name_length))
                 return;
         }
     }
@@ -545,8 +557,9 @@ static void check_layout_entry(applying *a, bool strict)
 
 static bool only_states_layout(const sw_override_entry *e)
 {
-    return e->n_layouts > 0 && !declares_contract(e) && !has_word(e) && !e->has_tp_divide && e->region_dispatch < 0 &&
-           e->inner_target == NULL && e->inner_wrapper == NULL && e->local_compute == NULL && !e->has_inner_out_src;
+    return e->n_layouts > 0 && !declares_contract(e) && !has_word(e) && !e->has_tp_divide &&
+           e->region_dispatch < 0 && e->inner_target == NULL && e->inner_wrapper == NULL &&
+           e->local_compute == NULL && !e->has_inner_out_src;
 }
 
 sw_status sw_overrides_apply(sw_plan *plan, const sw_overrides *overrides, sw_error *err)

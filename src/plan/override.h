@@ -1,6 +1,7 @@
 /*
- * Overrides inside the library: what a file or a C caller asked for, in one form. Reading is in override_read.c
- * (YAML) and override_api.c (C), applying in override.c. The file form is docs/formats/overrides.md.
+ * Overrides inside the library: what a file or a C caller asked for, in one form. Reading is in
+ * override_read.c (YAML) and override_api.c (C), applying in override.c. The file form is
+ * docs/formats/overrides.md.
  */
 #ifndef SW_PLAN_OVERRIDE_H
 #define SW_PLAN_OVERRIDE_H
@@ -76,7 +77,8 @@ struct sw_overrides {
     uint32_t arch_capacity;
 };
 
-/* A fresh entry at the end, or the one with the same match (field by field, later wins); NULL without memory. */
+/* A fresh entry at the end, or the one with the same match (field by field, later wins); NULL without memory.
+ */
 sw_override_entry *sw_overrides_entry(sw_overrides *overrides, const char *match, sw_when when);
 
 /* Does the entry hold on this mesh? */

@@ -256,7 +256,7 @@ static sw_status copy_fields(const adding *a, const sw_override *said, sw_overri
     SW_TRY(copy_field(a, "out_dst", &said->out_dst, &entry->out_dst));
     SW_TRY(copy_attributes(a, said->tp_divide_attrs, entry));
     if (said->has_region_dispatch)
-        entry->region_dispatch = said->region_dispatch;
+        entry->region_dispatch = said->region_dispatch ? 1 : 0;
     if (said->inner_target != NULL)
         SW_TRY(copy_name(a, "inner_target", said->inner_target, &entry->inner_target));
     SW_TRY(

@@ -86,19 +86,23 @@ static sw_override_entry *find_entry(const sw_overrides *overrides, const char *
     return NULL;
 }
 
-sw_override_entry *sw_overrides_entry(sw_overrides *overrides, const char *match, sw_when when)
+static sw_override_entry *append_entry(sw_overrides *overrides, const char *match, sw_when when)
 {
-    sw_override_entry *found = find_entry(overrides, match, when);
-
-    if (found != NULL)
-        return found;
     const char *copy = sw_arena_copy(overrides->arena, match, strlen(match));
+
     if (copy == NULL || !sw_plan_grow(overrides->arena, (void **)&overrides->entries, &overrides->capacity,
                                       overrides->n_entries, sizeof *overrides->entries))
         return NULL;
     sw_override_entry *fresh = &overrides->entries[overrides->n_entries++];
     *fresh = sw_override_blank(copy, "", when);
     return fresh;
+}
+
+sw_override_entry *sw_overrides_entry(sw_overrides *overrides, const char *match, sw_when when)
+{
+    sw_override_entry *found = find_entry(overrides, match, when);
+
+    return found != NULL ? found : append_entry(overrides, match, when);
 }
 
 /* ---- merging ---- */
@@ -207,15 +211,16 @@ static bool merge_entry(sw_arena *arena, sw_override_entry *entry, const sw_over
 
 sw_status sw_overrides_put(sw_overrides *overrides, const sw_override_entry *said, sw_error *err)
 {
-    const sw_override_entry *found = find_entry(overrides, said->match, said->when);
-    sw_override_entry merged = found != NULL ? *found : sw_override_blank(said->match, "", said->when);
+    sw_override_entry *entry = find_entry(overrides, said->match, said->when);
+    sw_override_entry merged = entry != NULL ? *entry : sw_override_blank(said->match, "", said->when);
 
-    if (found == NULL && overrides->n_entries >= SW_OVERRIDE_MAX_ENTRIES)
+    if (entry == NULL && overrides->n_entries >= SW_OVERRIDE_MAX_ENTRIES)
         return SW_FAIL(err, SW_E_LIMIT, "use patterns: `*` stands for any layer",
                        "%s: more than %d overrides", said->source, SW_OVERRIDE_MAX_ENTRIES);
     if (!merge_entry(overrides->arena, &merged, said))
         return sw_arena_fail(overrides->arena, "the overrides", err);
-    sw_override_entry *entry = sw_overrides_entry(overrides, said->match, said->when);
+    if (entry == NULL)
+        entry = append_entry(overrides, said->match, said->when);
     if (entry == NULL)
         return sw_arena_fail(overrides->arena, "the overrides", err);
     merged.match = entry->match;

@@ -262,7 +262,7 @@ static sw_status take_dispatch(sw_reader *r, const sw_yaml_node *value, void *sl
 
     if (!sw_yaml_bool(value, &is_on))
         return sw_reader_fail(r, value, "", "'%.200s' is not true or false", value->text);
-    *dispatch = is_on;
+    *dispatch = is_on ? 1 : 0;
     return SW_OK;
 }
 

@@ -87,19 +87,17 @@ static const sw_reader_key rule_keys[] = {
 /* [patterns, role] or [patterns, role, mode] */
 static sw_status take_tuple(sw_reader *r, const sw_yaml_node *list, bool takes_mode, said_rule *rule)
 {
-    static sw_reader_take_fn *const fields[] = {take_patterns, take_role, take_mode};
-    size_t most = takes_mode ? SW_COUNT(fields) : SW_COUNT(fields) - 1;
-    size_t i = 0;
+    bool has_mode = list->n_children == 3;
 
-    if (list->n_children < 2 || list->n_children > most)
-        return sw_reader_fail(r, list,
-                              takes_mode ? "write [[q_proj, k_proj], colwise, segment_substring]"
-                                         : "write [[q_proj, k_proj], colwise]",
-                              "a rule of %zu fields, expected [patterns, role%s]", list->n_children,
-                              takes_mode ? "] or [patterns, role, mode" : "");
-    for (const sw_yaml_node *child = list->children; child != NULL; child = child->next)
-        SW_TRY(fields[i++](r, child, rule));
-    return SW_OK;
+    if (list->n_children != 2 && !(has_mode && takes_mode)) {
+        return sw_reader_fail(r, list, "write [[q_proj, k_proj], colwise]",
+                              "a rule of %zu fields, expected [patterns, role]%s", list->n_children,
+                              takes_mode ? " or [patterns, role, mode]" : "");
+    }
+    const sw_yaml_node *role = list->children->next;
+    SW_TRY(take_patterns(r, list->children, rule));
+    SW_TRY(take_role(r, role, rule));
+    return has_mode ? take_mode(r, role->next, rule) : SW_OK;
 }
 
 static sw_status take_rule(sw_reader *r, const sw_yaml_node *value, bool takes_mode, sw_role_rule *out)

@@ -1,6 +1,6 @@
 /*
- * Placement of one tensor. The order is: whole or cut (role), which side (column or row), which stored dim (form),
- * where the pieces end (layout), and for a companion whether its rows can follow (factor).
+ * Placement of one tensor. The order is: whole or cut (role), which side (column or row), which stored dim
+ * (form), where the pieces end (layout), and for a companion whether its rows can follow (factor).
  */
 #include "plan/place.h"
 
@@ -38,7 +38,8 @@ static void complain(placing *p, const char *code, const char *what, const char 
         p->fault = SW_FAULT_HEADS;
         return;
     }
-    p->fault = sw_plan_fault(p->plan, SW_SEVERITY_ERROR, code, p->what->fqn, p->what->fqn_length, help, "%s", what);
+    p->fault =
+        sw_plan_fault(p->plan, SW_SEVERITY_ERROR, code, p->what->fqn, p->what->fqn_length, help, "%s", what);
 }
 
 static void place_on(sw_places *places, int axis, sw_placement placement)
@@ -62,7 +63,7 @@ static void normalise(const placing *p, sw_places *places)
         bool said = (places->present & (1U << axis)) != 0;
         sw_placement placement = said ? places->on[axis] : (sw_placement){0};
         memset(&places->on[axis], 0, sizeof places->on[axis]);
-        places->present &= (uint8_t)~(1U << axis);
+        places->present &= (uint8_t) ~(1U << axis);
         if (is_spoken_of(p, axis))
             place_on(places, axis, placement);
     }
@@ -93,7 +94,8 @@ static sw_side side_of(const placing *p)
     }
 }
 
-/* Logical rows that one stored row stands for, when the config or the shapes say so; 0 when they contradict. */
+/* Logical rows that one stored row stands for, when the config or the shapes say so; 0 when they contradict.
+ */
 static uint64_t factor_of(const placing *p, sw_factor factor, uint64_t stored, uint64_t logical)
 {
     const sw_quantization *q = &p->plan->model->config.quantization;
@@ -134,11 +136,9 @@ static const sw_tensor_entry *weight_of(const placing *p)
 
     if (stem + sizeof ".weight_packed" > sizeof name)
         return NULL;
-    memcpy(name, p->what->fqn, stem);
     for (size_t i = 0; i < SW_COUNT(leaves); i++) {
-        size_t n = strlen(leaves[i]);
-        memcpy(name + stem, leaves[i], n);
-        const sw_tensor_entry *t = sw_tensor_list_find(&p->plan->model->list, name, stem + n);
+        int n = snprintf(name, sizeof name, "%.*s%s", (int)stem, p->what->fqn, leaves[i]);
+        const sw_tensor_entry *t = sw_tensor_list_find(&p->plan->model->list, name, (size_t)n);
         if (t != NULL && t->shape != NULL)
             return t;
     }
@@ -170,12 +170,12 @@ static uint64_t logical_extent(const placing *p, bool is_out)
 static void axes_of_companion(placing *p)
 {
     const sw_companion *c = p->class_->companion;
-    int8_t front = p->where.is_stacked ? 1 : 0;
-    int8_t n_dims = (int8_t)p->shape->n_dims;
+    int front = p->where.is_stacked ? 1 : 0;
+    int n_dims = (int)p->shape->n_dims;
     uint64_t out = logical_extent(p, true);
     uint64_t in = logical_extent(p, false);
 
-    p->axes = (sw_axes_of){.expert_dim = front != 0 ? 0 : -1, .out_dim = -1, .in_dim = -1};
+    p->axes = (sw_axes_of){.expert_dim = p->where.is_stacked ? 0 : -1, .out_dim = -1, .in_dim = -1};
     p->axes.out_factor = 1;
     p->axes.in_factor = 1;
     if (c->out_dim >= 0 && c->out_dim + front < n_dims) {
@@ -196,7 +196,8 @@ static void see_as_experts(placing *p)
     if (!p->axes.is_view || p->shape->n_dims != 2)
         return;
     if (experts == 0 || p->shape->dims[0] % experts != 0) {
-        complain(p, "experts_unknown", "rows of all experts in one matrix, and the number of experts does not divide them",
+        complain(p, "experts_unknown",
+                 "rows of all experts in one matrix, and the number of experts does not divide them",
                  "give the number of experts in config.json");
         return;
     }
@@ -229,7 +230,7 @@ static void find_axes(placing *p)
 /* Rows that must not be torn apart, because another tensor is cut with them in groups of 32. */
 static uint64_t group_unit(const placing *p, sw_side side)
 {
-    if ((p->class_->flags & SW_ROW_QUANTISED) == 0)
+    if ((p->class_->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) == 0)
         return 1;
     return side == SW_SIDE_OUT ? 32 : 1;
 }
@@ -242,14 +243,15 @@ static void note_uneven(placing *p, const sw_cut_request *q)
 
     if (q->layout != SW_LAYOUT_VOCAB || p->shape->n_dims < 2)
         return;
-    (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks", chunk * q->ranks);
+    (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks",
+                   chunk * q->ranks);
     (void)sw_plan_fault(p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
                         "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " ranks hold %" PRIu64
                         ", the next %" PRIu64 ", the rest none",
                         q->extent, q->ranks, full, chunk, q->extent - full * chunk);
 }
 
-static void set_cut(placing *p, int8_t dim, const sw_cut_result *cut)
+static void set_cut(placing *p, int dim, const sw_cut_result *cut)
 {
     sw_placement placement;
 
@@ -257,7 +259,11 @@ static void set_cut(placing *p, int8_t dim, const sw_cut_result *cut)
     placement.kind = SW_PLACE_SHARD;
     placement.dim = dim;
     if (cut->n_segments > 0) {
-        placement.cut = sw_plan_cut(p->plan, cut->n_groups, cut->segments, cut->n_segments);
+        sw_segment segments[SW_CUT_MAX_SEGMENTS];
+        memcpy(segments, cut->segments, cut->n_segments * sizeof *segments);
+        if (cut->n_groups == 1 && cut->n_segments == 1)
+            segments[0].extent = 0; /* the whole dim: S(0;rep=4) */
+        placement.cut = sw_plan_cut(p->plan, cut->n_groups, segments, cut->n_segments);
         p->plan->is_out_of_memory = p->plan->is_out_of_memory || placement.cut == NULL;
     }
     place_on(&p->out->places, SW_ON_TP, placement);
@@ -289,7 +295,7 @@ static void misaligned(placing *p, const sw_cut_request *q, uint64_t factor)
 static void cut_side(placing *p, sw_side side)
 {
     const sw_class *c = p->class_;
-    int8_t dim = side == SW_SIDE_OUT ? p->axes.out_dim : p->axes.in_dim;
+    int dim = side == SW_SIDE_OUT ? p->axes.out_dim : p->axes.in_dim;
     uint64_t factor = side == SW_SIDE_OUT ? p->axes.out_factor : p->axes.in_factor;
     uint64_t stored = dim >= 0 ? p->shape->dims[dim] : 0;
     sw_cut_result logical;
@@ -312,7 +318,7 @@ static void cut_side(placing *p, sw_side side)
     bool tower = p->where.is_tower;
     uint64_t heads = (uint64_t)sw_plan_attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS);
     uint64_t kv = (uint64_t)sw_plan_attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
-    bool grouped = (c->flags & SW_ROW_QUANTISED) != 0;
+    bool grouped = (c->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) != 0;
     sw_cut_request q = {.layout = c->layout,
                         .parts = c->parts,
                         .extent = grouped && side == SW_SIDE_IN ? stored : extent,
@@ -344,7 +350,7 @@ static void cut_experts(placing *p)
 {
     sw_placement placement;
     uint32_t ep = p->plan->ep;
-    int8_t dim = p->axes.expert_dim;
+    int dim = p->axes.expert_dim;
 
     if (p->plan->ep_mode == SW_EP_TP_EXTEND)
         place_on(&p->out->places, SW_ON_TP, (sw_placement){0});
@@ -360,7 +366,9 @@ static void cut_experts(placing *p)
             if (p->shape->dims[dim] % n == 0)
                 used += (size_t)snprintf(help + used, sizeof help - used, " %" PRIu64, n);
         }
-        (void)snprintf(what, sizeof what, "%" PRIu64 " experts are not divisible by ep=%u", p->shape->dims[dim], ep);
+        p->out->places.on[SW_ON_EP] = (sw_placement){0};
+        (void)snprintf(what, sizeof what, "%" PRIu64 " experts are not divisible by ep=%u",
+                       p->shape->dims[dim], ep);
         complain(p, "expert_count", what, help);
         return;
     }
@@ -422,7 +430,8 @@ static void begin_facts(placing *p)
 static bool keeps_whole_when_ordered(const placing *p, sw_side side)
 {
     const sw_companion *c = p->class_->companion;
-    return c != NULL && c->follows_act_order && side == SW_SIDE_IN && p->plan->model->config.quantization.desc_act;
+    return c != NULL && c->follows_act_order && side == SW_SIDE_IN &&
+           p->plan->model->config.quantization.desc_act;
 }
 
 static void place_tensor(placing *p, const sw_template *template_)
@@ -436,22 +445,24 @@ static void place_tensor(placing *p, const sw_template *template_)
     find_axes(p);
     f->out_dim = p->axes.out_dim;
     f->in_dim = p->axes.in_dim;
-    if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims, &f->places))
+    if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims,
+                                &f->places))
         f->places = (sw_places){0}; /* SPECIAL and SKIP: whole */
-    bool is_whole = p->where.type == SW_BOUNDARY_MIXER || p->where.type == SW_BOUNDARY_WHOLE ||
-                    p->where.is_replicated;
+    bool is_whole =
+        p->where.type == SW_BOUNDARY_MIXER || p->where.type == SW_BOUNDARY_WHOLE || p->where.is_replicated;
     sw_side side = is_whole ? SW_SIDE_NONE : side_of(p);
     bool extends = c->role == SW_ROLE_MOE_EXPERT && has_ep && plan->ep_mode == SW_EP_TP_EXTEND;
 
     place_on(&f->places, SW_ON_TP, (sw_placement){0});
-    if (has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) && !keeps_whole_when_ordered(p, side))
+    if (has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
+        !keeps_whole_when_ordered(p, side))
         cut_side(p, side);
     if (c->role == SW_ROLE_MOE_EXPERT && has_ep && !is_whole)
         cut_experts(p);
     /* A row bias of a routed or shared expert enters the partial sum once: on rank 0 of tp. */
     bool is_expert = c->role == SW_ROLE_MOE_EXPERT || c->role == SW_ROLE_SHARED_EXPERT;
-    f->is_rank0_only = is_expert && side == SW_SIDE_IN && p->axes.in_dim < 0 && has_tp && !extends &&
-                       c->companion == NULL;
+    f->is_rank0_only =
+        is_expert && side == SW_SIDE_IN && p->axes.in_dim < 0 && has_tp && !extends && c->companion == NULL;
 }
 
 void sw_place(sw_plan *plan, sw_place_where where, const sw_place_what *what, sw_facts *out,

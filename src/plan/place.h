@@ -1,6 +1,7 @@
 /*
- * Phase 4, parameters: the placement of one tensor in one kind of boundary. The seed's role table says column, row
- * or whole; form and layout say which stored dim and in which segments; a companion is cut as its weight is.
+ * Phase 4, parameters: the placement of one tensor in one kind of boundary. The seed's role table says
+ * column, row or whole; form and layout say which stored dim and in which segments; a companion is cut as its
+ * weight is.
  */
 #ifndef SW_PLAN_PLACE_H
 #define SW_PLAN_PLACE_H
@@ -25,15 +26,16 @@ typedef struct sw_place_where {
 typedef struct sw_place_what {
     const char *fqn; /* for messages; `fqn_length` bytes */
     size_t fqn_length;
-    const char *path; /* relative to the boundary: its words decide the side of an expert that no table knows */
+    const char
+        *path; /* relative to the boundary: its words decide the side of an expert that no table knows */
     const sw_class *class_;
     const sw_shape *shape; /* as stored, with the expert dim in front when stacked */
     sw_dtype dtype;
 } sw_place_what;
 
 /*
- * Facts of the tensor. A placement that cannot be is a fault of the plan, whose index goes to *fault_index (else
- * UINT32_MAX); the facts then say R. Want of memory is noted in plan->is_out_of_memory.
+ * Facts of the tensor. A placement that cannot be is a fault of the plan, whose index goes to *fault_index
+ * (else UINT32_MAX); the facts then say R. Want of memory is noted in plan->is_out_of_memory.
  */
 void sw_place(sw_plan *plan, sw_place_where where, const sw_place_what *what, sw_facts *out,
               uint32_t *fault_index);

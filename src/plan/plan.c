@@ -1,6 +1,6 @@
 /*
- * Making a plan: the phases in order, and what a finished plan answers. Every phase collects faults; the plan fails
- * at the end with all of them, so that a user sees the whole list at once.
+ * Making a plan: the phases in order, and what a finished plan answers. Every phase collects faults; the plan
+ * fails at the end with all of them, so that a user sees the whole list at once.
  */
 #include <string.h>
 
@@ -17,6 +17,18 @@
 
 #define PLAN_MEMORY_LIMIT ((size_t)4 << 30)
 
+void sw_plan_set_mesh(sw_plan *plan, const sw_mesh *mesh)
+{
+    *plan->mesh = *mesh;
+    plan->tp = sw_mesh_axis_size(mesh, SW_AXIS_TP);
+    plan->cp = sw_mesh_axis_size(mesh, SW_AXIS_CP);
+    plan->ep = sw_mesh_axis_size(mesh, SW_AXIS_EP);
+    plan->ep_mode = sw_mesh_ep_mode(mesh);
+    plan->is_active[SW_ON_TP] = plan->tp > 1;
+    plan->is_active[SW_ON_CP] = plan->cp > 1;
+    plan->is_active[SW_ON_EP] = plan->ep > 1;
+}
+
 sw_status sw_plan_make_empty(sw_plan **out, const sw_mesh *mesh, sw_error *err)
 {
     sw_plan *plan = sw_alloc_zero(1, sizeof *plan);
@@ -31,14 +43,7 @@ sw_status sw_plan_make_empty(sw_plan **out, const sw_mesh *mesh, sw_error *err)
         sw_plan_destroy(plan);
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a plan");
     }
-    *plan->mesh = *mesh;
-    plan->tp = sw_mesh_axis_size(mesh, SW_AXIS_TP);
-    plan->cp = sw_mesh_axis_size(mesh, SW_AXIS_CP);
-    plan->ep = sw_mesh_axis_size(mesh, SW_AXIS_EP);
-    plan->ep_mode = sw_mesh_ep_mode(mesh);
-    plan->is_active[SW_ON_TP] = plan->tp > 1;
-    plan->is_active[SW_ON_CP] = plan->cp > 1;
-    plan->is_active[SW_ON_EP] = plan->ep > 1;
+    sw_plan_set_mesh(plan, mesh);
     *out = plan;
     return SW_OK;
 }
@@ -108,11 +113,12 @@ static void note_prefix(sw_plan *plan)
         (void)sw_plan_fault(plan, SW_SEVERITY_WARNING, "name_prefix", "", 0, "",
                             "%llu parameter names have another prefix than the family's: '%.*s'",
                             (unsigned long long)n_shifted, length, prefix);
-    if (model->family != NULL && n_matched == 0)
+    if (model->family != NULL && n_matched == 0) {
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "family_mismatch", "", 0,
                             "check that config.json belongs to this checkpoint",
                             "matched 0 of %zu names with family %s; the first is %s", model->n_params,
                             model->family->name, sw_model_tensor(model, 0)->name);
+    }
 }
 
 static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
@@ -129,8 +135,8 @@ static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_err
     return sw_lint(plan, plan->model, err);
 }
 
-sw_status sw_plan_create(sw_plan **out, const sw_model *model, const sw_mesh *mesh, const sw_plan_options *options,
-                         sw_error *err)
+sw_status sw_plan_create(sw_plan **out, const sw_model *model, const sw_mesh *mesh,
+                         const sw_plan_options *options, sw_error *err)
 {
     sw_plan_options choices = read_options(options);
     sw_plan *plan = NULL;
@@ -192,8 +198,8 @@ bool sw_plan_boundary(const sw_plan *plan, size_t i, sw_boundary_info *out)
     if (i >= plan->n_specs)
         return false;
     const sw_spec *s = &plan->specs[i];
-    *out = (sw_boundary_info){s->fqn,       s->type,    s->n_params, s->needs_cp_attn, s->is_terminal,
-                              s->is_tower,  s->ep_size, s->layer,    s->pp_stage};
+    *out = (sw_boundary_info){s->fqn,      s->type,    s->n_params, s->needs_cp_attn, s->is_terminal,
+                              s->is_tower, s->ep_size, s->layer,    s->pp_stage};
     return true;
 }
 

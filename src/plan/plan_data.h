@@ -1,7 +1,7 @@
 /*
- * The plan as the phases of src/plan see it. Everything lives in the plan's arena and is freed with it. Records
- * that many parameters share (placements, gradient sums, facts) are interned, so that 100,000 parameters cost two
- * dozen bytes each.
+ * The plan as the phases of src/plan see it. Everything lives in the plan's arena and is freed with it.
+ * Records that many parameters share (placements, gradient sums, facts) are interned, so that 100,000
+ * parameters cost two dozen bytes each.
  */
 #ifndef SW_PLAN_PLAN_DATA_H
 #define SW_PLAN_PLAN_DATA_H
@@ -32,8 +32,8 @@ typedef struct sw_axes_of {
     int8_t expert_dim;
     int8_t out_dim;
     int8_t in_dim;
-    bool is_view;         /* the stored tensor is seen as [experts, a, b] before any cut */
-    uint64_t out_factor;  /* logical rows for one stored row (scale blocks, packed words) */
+    bool is_view;        /* the stored tensor is seen as [experts, a, b] before any cut */
+    uint64_t out_factor; /* logical rows for one stored row (scale blocks, packed words) */
     uint64_t in_factor;
 } sw_axes_of;
 
@@ -57,17 +57,17 @@ typedef struct sw_class {
     uint32_t flags; /* SW_ROW_* */
     uint32_t parts;
     sw_rule_source source;
-    uint32_t rule;             /* number of the rule in its list, from 1 */
-    const char *rule_text;     /* pattern or row name that matched */
-    const char *reason;        /* for SKIP: "buffer"; else NULL */
+    uint32_t rule;                 /* number of the rule in its list, from 1 */
+    const char *rule_text;         /* pattern or row name that matched */
+    const char *reason;            /* for SKIP: "buffer"; else NULL */
     const sw_companion *companion; /* how it follows the tensor it belongs to; NULL: it is one itself */
     bool has_dim;                  /* an override names the stored dim */
     int8_t dim;
-    uint32_t n_segments;           /* an override gives the segments */
+    uint32_t n_segments; /* an override gives the segments */
     const sw_segment *segments;
     bool is_tower;
-    bool is_row_bias;              /* a whole bias beside a row weight */
-    bool is_packed_orphan;         /* a packed name whose quantisation method the config does not give */
+    bool is_row_bias;      /* a whole bias beside a row weight */
+    bool is_packed_orphan; /* a packed name whose quantisation method the config does not give */
 } sw_class;
 
 typedef struct sw_grad_list {
@@ -79,28 +79,28 @@ typedef struct sw_grad_list {
 typedef struct sw_facts {
     sw_role role;
     sw_dtype dtype;
-    const sw_shape *shape;  /* as stored (stacked: with the expert dim in front) */
-    const sw_shape *view;   /* NULL: as stored */
+    const sw_shape *shape; /* as stored (stacked: with the expert dim in front) */
+    const sw_shape *view;  /* NULL: as stored */
     sw_places places;
     sw_grad_list grad;
     sw_layout layout;
     uint32_t parts;
-    int8_t out_dim;         /* stored (or view) dims of the mathematics; -1: none */
+    int8_t out_dim; /* stored (or view) dims of the mathematics; -1: none */
     int8_t in_dim;
-    uint32_t flags;         /* SW_ROW_* */
-    const char *reason;     /* NULL, or why: "buffer", "frozen", "quantised", "uncovered" */
-    const char *handler;    /* special handler, or NULL */
+    uint32_t flags;      /* SW_ROW_* */
+    const char *reason;  /* NULL, or why: "buffer", "frozen", "quantised", "uncovered" */
+    const char *handler; /* special handler, or NULL */
     bool is_trained;
-    bool is_placed;         /* an override says where it goes: covered, whatever its role */
-    bool is_rank0_only;     /* a row bias inside a partial region: added on rank 0 of the axis only */
-    bool is_deferred;       /* a row bias added once after the exit */
+    bool is_placed;     /* an override says where it goes: covered, whatever its role */
+    bool is_rank0_only; /* a row bias inside a partial region: added on rank 0 of the axis only */
+    bool is_deferred;   /* a row bias added once after the exit */
 } sw_facts;
 
 typedef struct sw_spec_param {
     const char *path; /* relative path, in the model's names or the arena; `path_length` bytes */
     uint32_t path_length;
-    uint32_t param;   /* index in the model, UINT32_MAX for a stacked name */
-    uint32_t facts;   /* index into plan->facts */
+    uint32_t param; /* index in the model, UINT32_MAX for a stacked name */
+    uint32_t facts; /* index into plan->facts */
 } sw_spec_param;
 
 typedef struct sw_io_entry {
@@ -145,7 +145,7 @@ typedef struct sw_ep_stack {
 } sw_ep_stack;
 
 typedef struct sw_inner {
-    const char *op; /* "mean_square", "all_reduce" */
+    const char *op; /* "mean_square", "sum_routed_output", "sum_routed_input_grad" */
     sw_axis axis;
     uint32_t n_params;
     const char **params; /* relative paths */
@@ -168,7 +168,7 @@ typedef struct sw_spec {
     uint32_t pp_stage;
     bool is_tower;
     bool is_inserted;
-    bool has_fault;     /* some parameter could not be placed: checks of the whole would only repeat it */
+    bool has_fault; /* some parameter could not be placed: checks of the whole would only repeat it */
     bool has_bad_heads;
     bool is_tied_alias; /* its tensor is stored under the other name of a tied pair */
     bool in_moe;        /* a shared expert inside a MoE block */
@@ -286,7 +286,7 @@ struct sw_plan {
     sw_class *classes; /* per pattern of the model, then those of single names */
     uint32_t n_classes;
     uint32_t classes_capacity;
-    uint32_t *class_of; /* per parameter, when a user rule looks at layer numbers; NULL: by pattern */
+    uint32_t *class_of;   /* per parameter, when a user rule looks at layer numbers; NULL: by pattern */
     uint32_t *stacked_in; /* per parameter: 1 + index of the spec that stacks it, 0: none; NULL without ep */
     sw_spec *specs;
     uint32_t n_specs;
@@ -296,7 +296,7 @@ struct sw_plan {
     uint32_t n_facts;
     uint32_t facts_capacity;
     sw_map by_facts;
-    sw_map by_cut;   /* bytes of a cut → index into cuts */
+    sw_map by_cut; /* bytes of a cut → index into cuts */
     const sw_cut **cuts;
     uint32_t n_cuts;
     uint32_t cuts_capacity;

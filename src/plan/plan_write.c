@@ -1,7 +1,7 @@
 /*
- * The plan file, version 1 (docs/formats/plan.md). Written in one pass into a buffer: what parameters share is turned
- * into text once and copied, so that 100,000 of them cost memory bandwidth. Key order is fixed and model order is the
- * plan's: two runs give the same bytes.
+ * The plan file, version 1 (docs/formats/plan.md). Written in one pass into a buffer: what parameters share
+ * is turned into text once and copied, so that 100,000 of them cost memory bandwidth. Key order is fixed and
+ * model order is the plan's: two runs give the same bytes.
  */
 #include "plan/plan_write.h"
 
@@ -45,7 +45,7 @@ static void put_places(sw_json_writer *w, const sw_places *places)
     sw_json_begin_object(w);
     for (size_t i = 0; i < SW_COUNT(written_axes); i++) {
         int axis = written_axes[i];
-        char text[2048];
+        char text[SW_PLAN_PLACEMENT_BYTES];
         if ((places->present & (1U << axis)) == 0)
             continue;
         size_t n = sw_placement_text(&places->on[axis], text, sizeof text);
@@ -78,16 +78,44 @@ static void put_grad(sw_json_writer *w, const sw_grad_list *list)
     sw_json_end_array(w);
 }
 
-/* Storage of a fused or head-structured tensor; a plain one has none. */
+/*
+ * Storage of a fused, head-structured or vocabulary tensor; a plain one has none. Shared experts always say
+ * theirs: several of them flattened into one matrix could also be meant one by one.
+ */
 static void put_layout(sw_json_writer *w, const sw_facts *f)
 {
-    if (f->layout == SW_LAYOUT_PLAIN || f->layout == SW_LAYOUT_VOCAB)
+    if (f->layout == SW_LAYOUT_PLAIN && f->role != SW_ROLE_SHARED_EXPERT)
         return;
     sw_json_key(w, "layout");
     sw_json_begin_object(w);
     put_string(w, "kind", sw_layout_name(f->layout));
     if (f->parts > 1)
         put_u64(w, "parts", f->parts);
+    sw_json_end_object(w);
+}
+
+void sw_plan_usual_dims(uint32_t n_dims, int8_t *out_dim, int8_t *in_dim)
+{
+    *out_dim = n_dims >= 1 ? 0 : -1;
+    *in_dim = n_dims >= 2 ? 1 : -1;
+}
+
+/* Stored dims of the mathematics, where they are not [out, in]. */
+static void put_dims(sw_json_writer *w, const sw_facts *f)
+{
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    int8_t out_dim = -1;
+    int8_t in_dim = -1;
+
+    sw_plan_usual_dims(shape == NULL ? 0 : shape->n_dims, &out_dim, &in_dim);
+    if (f->out_dim == out_dim && f->in_dim == in_dim)
+        return;
+    sw_json_key(w, "dims");
+    sw_json_begin_object(w);
+    sw_json_key(w, "out");
+    sw_json_put_i64(w, f->out_dim);
+    sw_json_key(w, "in");
+    sw_json_put_i64(w, f->in_dim);
     sw_json_end_object(w);
 }
 
@@ -105,15 +133,7 @@ static void put_facts(sw_json_writer *w, const sw_facts *f)
     sw_json_key(w, "placement");
     put_places(w, &f->places);
     put_layout(w, f);
-    if (f->out_dim != 0 || f->in_dim > 1) {
-        sw_json_key(w, "dims"); /* stored dims of the mathematics, where they are not [out, in] */
-        sw_json_begin_object(w);
-        sw_json_key(w, "out");
-        sw_json_put_i64(w, f->out_dim);
-        sw_json_key(w, "in");
-        sw_json_put_i64(w, f->in_dim);
-        sw_json_end_object(w);
-    }
+    put_dims(w, f);
     put_grad(w, &f->grad);
     if (!f->is_trained)
         put_bool(w, "trained", false);
@@ -121,7 +141,7 @@ static void put_facts(sw_json_writer *w, const sw_facts *f)
         put_string(w, "reason", f->reason);
     if ((f->flags & SW_ROW_FULL_NORM) != 0)
         put_bool(w, "full_norm", true);
-    if ((f->flags & SW_ROW_QUANTISED) != 0)
+    if ((f->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) != 0)
         put_bool(w, "in_groups", true);
     if (f->is_placed)
         put_bool(w, "overridden", true);
@@ -167,6 +187,11 @@ static void put_io(sw_json_writer *w, const char *key, const sw_io *io)
     sw_json_end_object(w);
 }
 
+bool sw_plan_row_has_dim(sw_collective collective)
+{
+    return collective != SW_COLL_ALL_REDUCE && collective != SW_COLL_NONE;
+}
+
 static void put_lowered(sw_json_writer *w, const char *key, const sw_lowered *rows, uint32_t n)
 {
     sw_json_key(w, key);
@@ -178,7 +203,7 @@ static void put_lowered(sw_json_writer *w, const char *key, const sw_lowered *ro
         put_string(w, "arg", r->arg);
         put_string(w, "collective", sw_collective_name(r->collective));
         put_string(w, "axis", sw_axis_name(r->axis));
-        if (r->collective != SW_COLL_ALL_REDUCE && r->collective != SW_COLL_NONE) {
+        if (sw_plan_row_has_dim(r->collective)) {
             sw_json_key(w, "dim");
             sw_json_put_i64(w, r->dim);
         }
@@ -211,7 +236,8 @@ static void put_params(sw_json_writer *w, const sw_spec *spec, const facts_text 
     for (uint32_t i = 0; i < spec->n_params; i++) {
         const sw_spec_param *p = &spec->params[i];
         sw_json_key_n(w, p->path, p->path_length);
-        sw_json_put_raw(w, facts->text.bytes + facts->begin[p->facts], facts->begin[p->facts + 1] - facts->begin[p->facts]);
+        sw_json_put_raw(w, facts->text.bytes + facts->begin[p->facts],
+                        facts->begin[p->facts + 1] - facts->begin[p->facts]);
     }
     sw_json_end_object(w);
 }

@@ -4,9 +4,17 @@
 
 #include "plan/plan_data.h"
 
-enum { SW_PLAN_VERSION = 1 };
+enum {
+    SW_PLAN_VERSION = 1,
+    SW_PLAN_PLACEMENT_BYTES = 2048 /* the text of a placement is shorter */
+};
 
 /* Append the plan's JSON, one object and a final newline. SW_E_NO_MEMORY. */
 sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err);
+
+/* What writer and reader agree on: stored dims of the mathematics that need not be written, and rows with a
+ * dim. */
+void sw_plan_usual_dims(uint32_t n_dims, int8_t *out_dim, int8_t *in_dim);
+bool sw_plan_row_has_dim(sw_collective collective);
 
 #endif

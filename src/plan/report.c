@@ -92,8 +92,8 @@ static bool make_room(sw_report *report)
     return true;
 }
 
-void sw_report_add(sw_report *report, sw_severity severity, const char *code, const char *fqn, const char *help,
-                   const char *format, ...)
+void sw_report_add(sw_report *report, sw_severity severity, const char *code, const char *fqn,
+                   const char *help, const char *format, ...)
 {
     char what[1024];
     va_list args;
@@ -101,14 +101,15 @@ void sw_report_add(sw_report *report, sw_severity severity, const char *code, co
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    const char *code_copy = sw_arena_format(report->arena, "%s", code);
     const char *what_copy = sw_arena_format(report->arena, "%s", what);
     const char *fqn_copy = sw_arena_format(report->arena, "%s", fqn);
     const char *help_copy = sw_arena_format(report->arena, "%s", help);
-    if (what_copy == NULL || fqn_copy == NULL || help_copy == NULL || !make_room(report)) {
+    if (code_copy == NULL || what_copy == NULL || fqn_copy == NULL || help_copy == NULL || !make_room(report)) {
         report->is_cut = true;
         return;
     }
-    report->findings[report->n_findings++] = (sw_finding){severity, code, fqn_copy, what_copy, help_copy};
+    report->findings[report->n_findings++] = (sw_finding){severity, code_copy, fqn_copy, what_copy, help_copy};
 }
 
 void sw_report_append(sw_report *to, const sw_report *from)

@@ -6,9 +6,9 @@
 
 #include "shardwright/report.h"
 
-/* Append a finding; `code` is static, the rest is copied. When memory is gone the report says so in `is_cut`. */
-void sw_report_add(sw_report *report, sw_severity severity, const char *code, const char *fqn, const char *help,
-                   const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Append a finding; everything is copied. When memory is gone the report says so in `is_cut`. */
+void sw_report_add(sw_report *report, sw_severity severity, const char *code, const char *fqn,
+                   const char *help, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Copy every finding of `from` after those of `to`. */
 void sw_report_append(sw_report *to, const sw_report *from);

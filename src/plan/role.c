@@ -1,7 +1,7 @@
 /*
- * Role rules of the seed document param_role and their matching. The table below is its list of default rules in
- * its order: the order is the meaning (specific before general; column names before ".bias", ".bias" before row
- * names, so that a column bias follows its weight and a row bias stays whole).
+ * Role rules of the seed document param_role and their matching. The table below is its list of default rules
+ * in its order: the order is the meaning (specific before general; column names before ".bias", ".bias"
+ * before row names, so that a column bias follows its weight and a row bias stays whole).
  */
 #include "plan/role.h"
 

@@ -1,7 +1,7 @@
 /*
- * Phase 1: the role of a parameter from its name. Rules of the seed document param_role: two match modes, dotted
- * patterns, architecture overrides, user rules with three fields or the legacy two, first match wins, SKIP when
- * nothing does.
+ * Phase 1: the role of a parameter from its name. Rules of the seed document param_role: two match modes,
+ * dotted patterns, architecture overrides, user rules with three fields or the legacy two, first match wins,
+ * SKIP when nothing does.
  */
 #ifndef SW_PLAN_ROLE_H
 #define SW_PLAN_ROLE_H
@@ -48,8 +48,8 @@ bool sw_role_pattern_matches(const char *name_lower, const char *pattern, sw_mat
 bool sw_role_explicit_matches(const char *name, const char *pattern);
 
 /*
- * First matching rule for a lower-cased name: its index from 0, or -1. *pattern gets the pattern that matched.
- * Patterns are compared as written: the seed lower-cases the name and not the rule.
+ * First matching rule for a lower-cased name: its index from 0, or -1. *pattern gets the pattern that
+ * matched. Patterns are compared as written: the seed lower-cases the name and not the rule.
  */
 int sw_role_first_match(const sw_role_rules *rules, const char *name_lower, const char **pattern);
 
@@ -59,7 +59,8 @@ int sw_role_first_match(const sw_role_rules *rules, const char *name_lower, cons
  */
 sw_role sw_role_classify(const char *name, const sw_role_rules *explicit_rules, const sw_role_rules *rules);
 
-/* Row-like by name: the lower-cased path holds "w2", "down_proj" or "down." (seed: infer colwise vs rowwise). */
+/* Row-like by name: the lower-cased path holds "w2", "down_proj" or "down." (seed: infer colwise vs rowwise).
+ */
 bool sw_role_is_row_like(const char *path);
 
 #endif

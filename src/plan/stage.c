@@ -1,6 +1,7 @@
 /*
- * Where boundaries stand: pipeline stages (contiguous ranges of layers, what is before the layers on the first, what
- * is after them on the last), the terminal mark, the modules inside that run in parallel, special handlers.
+ * Where boundaries stand: pipeline stages (contiguous ranges of layers, what is before the layers on the
+ * first, what is after them on the last), the terminal mark, the modules inside that run in parallel, special
+ * handlers.
  */
 #include "plan/finish.h"
 
@@ -40,18 +41,48 @@ static uint32_t stage_of_layer(const sw_plan *plan, uint32_t layer)
     return plan->n_stages - 1; /* layers beside the layers (MTP) */
 }
 
+/* Length of what stands before the layer number: "model.layers." */
+static size_t layer_prefix(const sw_spec *spec)
+{
+    for (size_t i = 0; i < spec->fqn_length; i++) {
+        size_t n = strspn(spec->fqn + i, "0123456789");
+        if ((i == 0 || spec->fqn[i - 1] == '.') && n > 0 &&
+            (spec->fqn[i + n] == '.' || spec->fqn[i + n] == '\0'))
+            return i;
+    }
+    return 0;
+}
+
+/* The decoder's own layers are the longest run of numbered modules; MTP modules beside them count from 0 too.
+ */
+static const sw_spec *main_layers(const sw_plan *plan)
+{
+    const sw_spec *highest = NULL;
+
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        const sw_spec *s = &plan->specs[i];
+        if (!s->is_tower && s->layer >= 0 && (highest == NULL || s->layer > highest->layer))
+            highest = s;
+    }
+    return highest;
+}
+
 static void place_specs(sw_plan *plan)
 {
+    const sw_spec *main_ = main_layers(plan);
+    size_t prefix = main_ == NULL ? 0 : layer_prefix(main_);
     bool after = false;
 
     for (uint32_t i = 0; i < plan->n_specs; i++) {
         sw_spec *s = &plan->specs[i];
-        bool is_layer = s->layer >= 0 && !s->is_tower;
+        bool is_layer = main_ != NULL && s->layer >= 0 && !s->is_tower && layer_prefix(s) == prefix &&
+                        memcmp(s->fqn, main_->fqn, prefix) == 0;
         bool is_end = s->type == SW_BOUNDARY_LM_HEAD;
         if (is_layer)
             s->pp_stage = stage_of_layer(plan, (uint32_t)s->layer);
         else
-            s->pp_stage = (after || is_end) && !s->is_tower && s->type != SW_BOUNDARY_EMBED ? plan->n_stages - 1 : 0;
+            s->pp_stage =
+                (after || is_end) && !s->is_tower && s->type != SW_BOUNDARY_EMBED ? plan->n_stages - 1 : 0;
         after = after || is_layer;
     }
 }
@@ -75,8 +106,8 @@ static void mark_terminal(sw_plan *plan)
         last->is_terminal = true;
 }
 
-static sw_status add_parallel(sw_plan *plan, const sw_spec *spec, const char *child, const char *kind, sw_axis axis,
-                              uint32_t size, uint32_t *capacity, sw_error *err)
+static sw_status add_parallel(sw_plan *plan, const sw_spec *spec, const char *child, const char *kind,
+                              sw_axis axis, uint32_t size, uint32_t *capacity, sw_error *err)
 {
     const char *fqn = sw_arena_format(plan->arena, "%s.%s", spec->fqn, child);
 
@@ -130,14 +161,16 @@ static void check_mixers(sw_plan *plan)
         const sw_spec *s = &plan->specs[i];
         if (s->type != SW_BOUNDARY_MIXER)
             continue;
-        if (plan->cp > 1)
-            (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "mixer_cp", s->fqn, s->fqn_length, "use cp=1 for this model",
-                                "a state-space or linear-attention mixer runs over the whole sequence: cp=%u would "
-                                "break its recurrence",
-                                plan->cp);
-        else if (plan->tp > 1)
+        if (plan->cp > 1) {
+            (void)sw_plan_fault(
+                plan, SW_SEVERITY_ERROR, "mixer_cp", s->fqn, s->fqn_length, "use cp=1 for this model",
+                "a state-space or linear-attention mixer runs over the whole sequence: cp=%u would "
+                "break its recurrence",
+                plan->cp);
+        } else if (plan->tp > 1) {
             (void)sw_plan_fault(plan, SW_SEVERITY_NOTE, "mixer_replicated", s->fqn, s->fqn_length, "",
                                 "the mixer is kept whole over tp=%u; its input is gathered", plan->tp);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 /*
- * The templates of the seed document default_templates, row by row, and its derivation of placements and contracts.
+ * The templates of the seed document default_templates, row by row, and its derivation of placements and
+ * contracts.
  *
- * Rules behind the table: cp never cuts a parameter; input activations are S(1) over cp whether SP is on or off and
- * cp is an identity at every boundary but the router's (keys and values are gathered inside attention); everything
- * but expert weights is R over ep.
+ * Rules behind the table: cp never cuts a parameter; input activations are S(1) over cp whether SP is on or
+ * off and cp is an identity at every boundary but the router's (keys and values are gathered inside
+ * attention); everything but expert weights is R over ep.
  */
 #include "plan/template.h"
 
@@ -186,7 +187,8 @@ static sw_places places_of(const sw_plan *plan, const sw_template_side *side)
     return places;
 }
 
-static sw_status single(sw_plan *plan, sw_io *io, const char *name, const sw_template_side *side, sw_error *err)
+static sw_status single(sw_plan *plan, sw_io *io, const char *name, const sw_template_side *side,
+                        sw_error *err)
 {
     io->entries = sw_arena_zero(plan->arena, 1, sizeof *io->entries);
     if (io->entries == NULL)

@@ -1,7 +1,7 @@
 /*
- * Templates: what each semantic type of boundary declares for its inputs, outputs and parameters (seed document
- * default_templates, plus ours for what the seed has no template for). Pure data and pure functions of it: a plan
- * copies from here and never points into these tables.
+ * Templates: what each semantic type of boundary declares for its inputs, outputs and parameters (seed
+ * document default_templates, plus ours for what the seed has no template for). Pure data and pure functions
+ * of it: a plan copies from here and never points into these tables.
  */
 #ifndef SW_PLAN_TEMPLATE_H
 #define SW_PLAN_TEMPLATE_H
@@ -39,17 +39,17 @@ typedef struct sw_template {
 const sw_template *sw_template_of(sw_boundary_type type);
 
 /*
- * The seed's role → placement table: 13 roles, aware of the number of dims of an expert weight. `path` is relative
- * to the boundary (its words decide between column and row for experts). Returns false for SPECIAL and SKIP, which
- * get no entry. Keys appear exactly as in the seed: a dense role without tp has no tp key, an expert without tp has
- * an explicit tp R, an expert without ep has no ep key.
+ * The seed's role → placement table: 13 roles, aware of the number of dims of an expert weight. `path` is
+ * relative to the boundary (its words decide between column and row for experts). Returns false for SPECIAL
+ * and SKIP, which get no entry. Keys appear exactly as in the seed: a dense role without tp has no tp key, an
+ * expert without tp has an explicit tp R, an expert without ep has no ep key.
  */
 bool sw_template_place_role(const char *path, sw_role role, const sw_template *template_, bool has_tp,
                             bool has_ep, uint32_t n_dims, sw_places *out);
 
 /*
- * The contract of a template for a plan: SP or not, with the seed's special cases (lm_head: cp and loss parallel;
- * embed under cp). Everything is copied into the plan's arena, with only the plan's active axes.
+ * The contract of a template for a plan: SP or not, with the seed's special cases (lm_head: cp and loss
+ * parallel; embed under cp). Everything is copied into the plan's arena, with only the plan's active axes.
  */
 sw_status sw_template_contract_of(sw_plan *plan, const sw_template *template_, bool sequence_parallel,
                                   sw_spec *spec, sw_error *err);

@@ -1,7 +1,7 @@
 /*
- * Tied embedding and head: one stored tensor, two uses. The file decides first (a name that is not there cannot be
- * stored), then the config, then the family's default. The name that is not stored keeps its boundary: its input is
- * gathered and its logits leave as the contract says, whatever holds the weight.
+ * Tied embedding and head: one stored tensor, two uses. The file decides first (a name that is not there
+ * cannot be stored), then the config, then the family's default. The name that is not stored keeps its
+ * boundary: its input is gathered and its logits leave as the contract says, whatever holds the weight.
  */
 #include "plan/finish.h"
 
@@ -81,7 +81,8 @@ static const char *weight_of(sw_plan *plan, const sw_spec *spec)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
         sw_role role = plan->facts[spec->params[i].facts].role;
-        if ((role == SW_ROLE_EMBED || role == SW_ROLE_LM_HEAD) && plan->facts[spec->params[i].facts].shape->n_dims == 2)
+        if ((role == SW_ROLE_EMBED || role == SW_ROLE_LM_HEAD) &&
+            plan->facts[spec->params[i].facts].shape->n_dims == 2)
             return sw_arena_format(plan->arena, "%s%s%.*s", spec->fqn, spec->fqn_length == 0 ? "" : ".",
                                    (int)spec->params[i].path_length, spec->params[i].path);
     }
@@ -107,10 +108,10 @@ sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
 
     if (!is_tied(plan) || (embed == NULL && head == NULL))
         return SW_OK;
-    const char *embed_weight = embed != NULL ? weight_of(plan, embed)
-                                             : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);
-    const char *head_weight = head != NULL ? weight_of(plan, head)
-                                           : missing_name(plan, SW_ROLE_LM_HEAD, embed, SW_ROLE_EMBED);
+    const char *embed_weight =
+        embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);
+    const char *head_weight =
+        head != NULL ? weight_of(plan, head) : missing_name(plan, SW_ROLE_LM_HEAD, embed, SW_ROLE_EMBED);
     if (embed_weight == NULL || head_weight == NULL)
         return SW_OK;
     if (embed == NULL) {

@@ -200,13 +200,9 @@ static void their_places(const json_t *places, sw_buffer *out)
 
 static const char *join(comparison *c, const char *left, const char *right, const char *between)
 {
-    size_t length = strlen(left) + strlen(between) + strlen(right) + 1;
-    char *text = sw_arena_alloc(c->arena, length, 1);
+    char *text = sw_arena_format(c->arena, "%s%s%s", left, between, right);
 
-    if (text == NULL)
-        c->failed = true;
-    else
-        (void)snprintf(text, length, "%s%s%s", left, between, right);
+    c->failed = c->failed || text == NULL;
     return text;
 }
 
@@ -235,12 +231,8 @@ static void unfold(comparison *c, const char *name, const char *boundary, const 
         return;
     }
     for (unsigned i = first; i <= last && !c->failed; i++) {
-        size_t length = strlen(name) + 16;
-        char *one = sw_arena_alloc(c->arena, length, 1);
-        if (one == NULL)
-            c->failed = true;
-        else
-            (void)snprintf(one, length, "%.*s%u%s", (int)(open - name), name, i, open + used);
+        char *one = sw_arena_format(c->arena, "%.*s%u%s", (int)(open - name), name, i, open + used);
+        c->failed = one == NULL;
         if (one != NULL)
             each(c, one, boundary, value);
     }
@@ -675,6 +667,7 @@ size_t oracle_compare(const oracle_answer *answer, const sw_model *model, const 
     c.difference.model = text_of(answer->root, "model");
     c.difference.mesh = &answer->mesh;
     c.difference.is_planned_there = oracle_is_planned(answer);
+    c.difference.source = model;
     c.difference.plan = plan;
     c.difference.report = report;
     c.arena = sw_arena_create(0);

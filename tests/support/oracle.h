@@ -54,12 +54,13 @@ typedef struct oracle_mesh {
 /* One difference. Texts are borrowed and good during the call only. */
 typedef struct oracle_difference {
     oracle_field field;
-    const char *model;
+    const char *model; /* its name */
     const oracle_mesh *mesh;
     bool is_planned_there; /* the reference's outcome is "ok" */
     const char *fqn;       /* boundary, or parameter for a role, an owner and a placement */
     const char *expected;  /* the reference's */
     const char *found;     /* ours */
+    const sw_model *source;
     const sw_plan *plan;   /* ours; NULL when it was refused */
     const sw_report *report;
     const sw_spec *spec;   /* of ours: the boundary, or the one that holds the parameter; NULL: none */

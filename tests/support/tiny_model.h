@@ -52,6 +52,11 @@ tiny tiny_refuse(const tiny_case *what);
 /* Plan, whatever the outcome: status and err say. */
 tiny tiny_try(const tiny_case *what);
 
+/* The same with the fields of the case as arguments: TINY_PLAN(.config = LLAMA, .mesh = "tp=2"). */
+#define TINY_PLAN(...)   tiny_plan(&(const tiny_case){__VA_ARGS__})
+#define TINY_REFUSE(...) tiny_refuse(&(const tiny_case){__VA_ARGS__})
+#define TINY_TRY(...)    tiny_try(&(const tiny_case){__VA_ARGS__})
+
 /* Is there a finding of this code? */
 bool tiny_has(const tiny *t, const char *code);
 
@@ -82,10 +87,7 @@ void tiny_cp(const tiny *t, const char *fqn, const char *placement);
 void tiny_rows(const tiny *t, const char *fqn, uint32_t rank, const char *rows);
 void tiny_ep_rows(const tiny *t, const char *fqn, uint32_t rank, const char *rows);
 
-/*
- * Over the ranks of tp every row of the cut dim is held `times` times, and the rows of the ranks, one rank
- * after the other in segment order, put back where they belong give 0, 1, 2 ... (positions, not sets).
- */
+/* Over the ranks of tp every row of the cut dim is held `times` times, and each rank's rows ascend. */
 void tiny_tiles(const tiny *t, const char *fqn, uint32_t times);
 
 /* Gradient sums: "tp/2 kv_replica, dp data"; "" none. */

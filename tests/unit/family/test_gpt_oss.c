@@ -13,7 +13,7 @@ static void names_have_their_role_and_layout(void **state)
         {"model.layers.#.mlp.experts.gate_up_proj_blocks", "moe_expert interleaved 2 out experts quantised"},
         {"model.layers.#.mlp.experts.gate_up_proj_scales",
          "moe_expert interleaved 2 out experts frozen quantised"                                           },
-        {"model.layers.#.mlp.experts.gate_up_proj_bias",   "moe_expert interleaved 2 out experts"          },
+        {"model.layers.#.mlp.experts.gate_up_proj_bias",   "moe_expert interleaved 2 out experts in_groups"},
         {"model.layers.#.mlp.experts.gate_up_proj",        "moe_expert interleaved 2 out experts_t"        },
         {"model.layers.#.mlp.experts.down_proj_blocks",    "moe_expert in experts quantised"               },
         {"model.layers.#.mlp.experts.down_proj_scales",    "moe_expert in experts frozen quantised"        },

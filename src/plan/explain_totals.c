@@ -1,0 +1,350 @@
+/*
+ * The numbers at the end of an explanation: what a rank holds, what a step moves over each axis, which gradients are
+ * summed and why, and the largest tensors that every rank holds whole.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "plan/explain.h"
+#include "plan/lowering.h"
+
+static sw_status no_memory(sw_error *err)
+{
+    return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan");
+}
+
+/* ---- what a rank holds ---- */
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100.0 * part / whole : 0;
+}
+
+static void put_load(sw_text_table *table, const char *what, const char *most, const char *least, bool is_even)
+{
+    sw_text_cell(table, "%s", what);
+    sw_text_cell(table, "%s", most);
+    sw_text_cell(table, "%s", is_even ? "" : least);
+}
+
+static sw_status put_loads(const sw_explain *e, sw_error *err)
+{
+    sw_text_table table = {.arena = e->arena, .n_columns = 3, .right = 1U << 1 | 1U << 2};
+    sw_cost_totals t;
+    char a[64];
+    char b[64];
+
+    SW_TRY(sw_cost_total(e->plan, &t, err));
+    bool even = memcmp(&t.most, &t.least, sizeof t.most) == 0;
+    (void)snprintf(a, sizeof a, even ? "each rank" : "most: rank %" PRIu32, t.most_rank);
+    (void)snprintf(b, sizeof b, "least: rank %" PRIu32, t.least_rank);
+    put_load(&table, "held by a rank", a, b, even);
+    put_load(&table, "elements", sw_text_count(a, t.most.elems), sw_text_count(b, t.least.elems), even);
+    put_load(&table, "parameters", sw_text_bytes(a, (double)t.most.param_bytes),
+             sw_text_bytes(b, (double)t.least.param_bytes), even);
+    put_load(&table, "gradients, in their parameters' dtypes", sw_text_bytes(a, (double)t.most.grad_bytes),
+             sw_text_bytes(b, (double)t.least.grad_bytes), even);
+    put_load(&table, "AdamW: master and two moments, 12 bytes an element",
+             sw_text_bytes(a, (double)t.most.optimizer_bytes), sw_text_bytes(b, (double)t.least.optimizer_bytes), even);
+    sw_text_line(e->out, "%s", "");
+    sw_text_table_put(&table, 0, e->out);
+    double whole = t.bytes - t.bytes_on_tp - t.bytes_on_ep;
+    sw_text_line(e->out, "of the parameter bytes %.1f %% are cut over tp, %.1f %% over ep, %.1f %% are whole on both",
+                 percent(t.bytes_on_tp, t.bytes), percent(t.bytes_on_ep, t.bytes), percent(whole, t.bytes));
+    return table.failed ? no_memory(err) : SW_OK;
+}
+
+/* ---- what a step moves ---- */
+
+typedef struct traffic {
+    uint64_t n_forward;
+    uint64_t n_backward;
+    double bytes; /* both directions */
+    bool is_unknown;
+} traffic;
+
+/* Rows of the table; the last two are no collectives of a contract. */
+enum { WAY_KEYS = SW_COLL_COUNT_, WAY_EXPERTS, WAY_STAGES, WAY_COUNT_ };
+
+typedef struct volume {
+    traffic of[SW_AXIS_COUNT_][WAY_COUNT_];
+} volume;
+
+static void count(const sw_plan *plan, volume *v, const sw_lowered *row, uint64_t width)
+{
+    traffic *forward = &v->of[row->axis][row->collective];
+    traffic *backward = &v->of[row->axis][row->backward];
+
+    forward->n_forward++;
+    forward->bytes += sw_cost_traffic(plan, row->collective, row->axis, width);
+    forward->is_unknown = forward->is_unknown || width == 0;
+    backward->n_backward++;
+    backward->bytes += sw_cost_traffic(plan, row->backward, row->axis, width);
+    backward->is_unknown = backward->is_unknown || width == 0;
+}
+
+static void count_way(volume *v, sw_axis axis, int way, uint64_t times, double bytes)
+{
+    v->of[axis][way].n_forward += times;
+    v->of[axis][way].n_backward += times;
+    v->of[axis][way].bytes += 2 * (double)times * bytes;
+    v->of[axis][way].is_unknown = v->of[axis][way].is_unknown || bytes <= 0;
+}
+
+static void count_inside(const sw_explain *e, volume *v, const sw_spec *spec, uint64_t width)
+{
+    const sw_plan *plan = e->plan;
+
+    for (uint32_t i = 0; i < spec->n_inner; i++) {
+        const sw_inner *inner = &spec->inner[i];
+        bool is_statistic = strcmp(inner->op, "mean_square") == 0; /* one number of 4 bytes, both ways */
+        traffic *t = &v->of[inner->axis][SW_COLL_ALL_REDUCE];
+        double bytes = sw_cost_traffic(plan, SW_COLL_ALL_REDUCE, inner->axis, is_statistic ? 2 : width);
+        t->n_forward++;
+        t->n_backward += is_statistic;
+        t->bytes += is_statistic ? 2 * bytes : bytes;
+        t->is_unknown = t->is_unknown || (!is_statistic && width == 0);
+    }
+    if (spec->needs_cp_attn && plan->cp > 1 && !spec->is_tower)
+        count_way(v, SW_AXIS_CP, WAY_KEYS, 1,
+                  (double)(plan->cp - 1) * (double)sw_cost_kv_width(plan, spec) * SW_COST_ACTIVATION_BYTES);
+    if (spec->ep_size > 1) { /* a token goes out and comes back; a tp rank sends its slice of the tokens */
+        double bytes = (double)width * SW_COST_ACTIVATION_BYTES * (spec->ep_size - 1) / spec->ep_size / plan->tp;
+        count_way(v, SW_AXIS_EP, WAY_EXPERTS, 2, bytes);
+    }
+}
+
+static void count_stages(const sw_explain *e, volume *v)
+{
+    uint32_t n = sw_mesh_axis_size(e->plan->mesh, SW_AXIS_PP);
+    double bytes = (double)e->hidden * SW_COST_ACTIVATION_BYTES;
+
+    if (n > 1)
+        count_way(v, SW_AXIS_PP, WAY_STAGES, n - 1, e->plan->sequence_parallel ? bytes / e->plan->tp : bytes);
+}
+
+static volume count_all(const sw_explain *e)
+{
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    for (uint32_t i = 0; i < e->plan->n_specs; i++) {
+        const sw_spec *spec = &e->plan->specs[i];
+        sw_cost_widths widths = sw_cost_widths_of(e->plan, spec, e->hidden);
+        for (uint32_t k = 0; k < spec->n_lower_in; k++)
+            count(e->plan, &v, &spec->lower_in[k], widths.in);
+        for (uint32_t k = 0; k < spec->n_lower_out; k++)
+            count(e->plan, &v, &spec->lower_out[k], widths.out);
+        count_inside(e, &v, spec, widths.out);
+    }
+    count_stages(e, &v);
+    return v;
+}
+
+static const char *way_name(int way)
+{
+    static const char *const names[] = {[WAY_KEYS - SW_COLL_COUNT_] = "keys and values of the other ranks",
+                                        [WAY_EXPERTS - SW_COLL_COUNT_] = "all_to_all for each expert of a token",
+                                        [WAY_STAGES - SW_COLL_COUNT_] = "send and receive"};
+    return way < SW_COLL_COUNT_ ? sw_collective_name((sw_collective)way) : names[way - SW_COLL_COUNT_];
+}
+
+static sw_status put_volume(const sw_explain *e, sw_error *err)
+{
+    static const sw_axis shown[] = {SW_AXIS_TP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_PP};
+    static const char *const titles[] = {"axis", "moved by", "forward", "backward", "bytes a token"};
+    sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 2 | 1U << 3 | 1U << 4};
+    volume v = count_all(e);
+    char number[SW_TEXT_NUMBER];
+
+    for (size_t i = 0; i < SW_COUNT(titles); i++)
+        sw_text_cell(&table, "%s", titles[i]);
+    for (size_t a = 0; a < SW_COUNT(shown); a++) {
+        for (int way = SW_COLL_NONE + 1; way < WAY_COUNT_; way++) {
+            const traffic *t = &v.of[shown[a]][way];
+            if (t->n_forward + t->n_backward == 0)
+                continue;
+            sw_text_cell(&table, "%s", sw_axis_name(shown[a]));
+            sw_text_cell(&table, "%s", way_name(way));
+            sw_text_cell(&table, "%" PRIu64, t->n_forward);
+            sw_text_cell(&table, "%" PRIu64, t->n_backward);
+            sw_text_cell(&table, "%s", t->is_unknown ? "not known" : sw_text_count(number, (uint64_t)(t->bytes + 0.5)));
+        }
+    }
+    if (table.n_cells == SW_COUNT(titles) || table.failed)
+        return table.failed ? no_memory(err) : SW_OK;
+    sw_text_line(e->out, "%s", "");
+    sw_text_line(e->out, "activations of one step%s: how often, and the bytes that a rank receives for each token of its",
+                 e->plan->n_stages > 1 ? ", all stages together" : "");
+    sw_text_line(e->out, "dp and cp part, forward and backward together (2 bytes an element, rings)");
+    sw_text_table_put(&table, 2, e->out);
+    return SW_OK;
+}
+
+/* ---- gradients ---- */
+
+// clang-format off
+static const struct { const char *reason, *words; } reasons[] = {
+    { "data",        "the ranks see other samples" },
+    { "context",     "the ranks see other tokens of a sequence" },
+    { "sequence",    "whole over the axis, but the ranks see other tokens" },
+    { "partial",     "whole over the axis, but used where each rank makes a part of a sum" },
+    { "kv_replica",  "neighbouring ranks hold the same key and value heads for other queries" },
+    { "expert_data", "the ranks hold the same experts and see other tokens" },
+    { "tied",        "one tensor is used in two stages" },
+};
+// clang-format on
+
+enum { REASONS = SW_COUNT(reasons) + 1 }; /* the last one: of a file, and unknown here */
+
+typedef struct grad_volume {
+    uint64_t n;
+    double bytes;
+    uint32_t group;
+} grad_volume;
+
+static size_t reason_index(const char *reason)
+{
+    size_t i = 0;
+
+    while (i < SW_COUNT(reasons) && strcmp(reasons[i].reason, reason) != 0)
+        i++;
+    return i;
+}
+
+static void count_gradients(const sw_explain *e, grad_volume of[SW_AXIS_COUNT_][REASONS])
+{
+    sw_cost_coord first = {{0}};
+
+    for (uint32_t i = 0; i < e->plan->n_specs; i++) {
+        const sw_spec *spec = &e->plan->specs[i];
+        for (uint32_t k = 0; e->is_shown[i] && k < spec->n_params; k++) {
+            const sw_facts *f = &e->plan->facts[spec->params[k].facts];
+            if (e->shown[i] != NULL && !e->shown[i][k])
+                continue;
+            for (uint32_t g = 0; g < f->grad.n; g++) {
+                grad_volume *v = &of[f->grad.sums[g].axis][reason_index(f->grad.sums[g].reason)];
+                v->n++;
+                v->bytes += (double)sw_cost_bytes(f->dtype, sw_cost_local_elems(e->plan, f, &first));
+                v->group = f->grad.sums[g].group;
+            }
+        }
+    }
+}
+
+void sw_explain_gradients(const sw_explain *e)
+{
+    static const char *const titles[] = {"summed over", "tensors", "bytes a rank", "reason"};
+    sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 1 | 1U << 2};
+    grad_volume of[SW_AXIS_COUNT_][REASONS];
+    char number[SW_TEXT_NUMBER];
+
+    memset(of, 0, sizeof of);
+    count_gradients(e, of);
+    for (size_t i = 0; i < SW_COUNT(titles); i++)
+        sw_text_cell(&table, "%s", titles[i]);
+    for (int axis = 0; axis < SW_AXIS_COUNT_; axis++) {
+        for (size_t r = 0; r < REASONS; r++) {
+            const grad_volume *v = &of[axis][r];
+            if (v->n == 0)
+                continue;
+            if (v->group > 0)
+                sw_text_cell(&table, "%s by %" PRIu32, sw_axis_name((sw_axis)axis), v->group);
+            else
+                sw_text_cell(&table, "%s", sw_axis_name((sw_axis)axis));
+            sw_text_cell(&table, "%s", sw_text_count(number, v->n));
+            sw_text_cell(&table, "%s", sw_text_bytes(number, v->bytes));
+            if (r < SW_COUNT(reasons))
+                sw_text_cell(&table, "%s: %s", reasons[r].reason, reasons[r].words);
+            else
+                sw_text_cell(&table, "another reason");
+        }
+    }
+    if (table.n_cells == SW_COUNT(titles) && !table.failed)
+        return;
+    sw_text_line(e->out, "%s", "");
+    sw_text_line(e->out, "gradients of one step");
+    sw_text_table_put(&table, 2, e->out);
+}
+
+/* ---- the largest whole tensors ---- */
+
+enum { LARGEST = 5 };
+
+typedef struct whole_tensor {
+    uint32_t group;
+    uint32_t param;
+    double bytes; /* of all alike */
+} whole_tensor;
+
+static void insert(whole_tensor largest[LARGEST], uint32_t *n, whole_tensor tensor)
+{
+    uint32_t at = *n;
+
+    while (at > 0 && largest[at - 1].bytes < tensor.bytes)
+        at--;
+    if (at == LARGEST)
+        return;
+    *n = *n < LARGEST ? *n + 1 : LARGEST;
+    memmove(&largest[at + 1], &largest[at], (*n - at - 1) * sizeof *largest);
+    largest[at] = tensor;
+}
+
+static sw_status put_whole_tensor(const sw_explain *e, sw_text_table *table, const whole_tensor *w, sw_error *err)
+{
+    const sw_explain_group *group = &e->groups[w->group];
+    const sw_spec *spec = &e->plan->specs[group->first];
+    const sw_spec_param *p = &spec->params[w->param];
+    const sw_facts *f = &e->plan->facts[p->facts];
+    const char *name = sw_explain_group_name(e, group);
+    const char *shape = sw_explain_shape(e, f->shape->dims, f->shape->n_dims);
+    char number[SW_TEXT_NUMBER];
+
+    if (name == NULL || shape == NULL)
+        return no_memory(err);
+    sw_text_cell(table, "%s%s%.*s", spec->fqn_length == 0 ? "" : name, spec->fqn_length == 0 ? "" : ".",
+                 (int)p->path_length, p->path);
+    sw_text_cell(table, "%s", sw_role_name(f->role));
+    sw_text_cell(table, "%s", shape);
+    sw_text_cell(table, "%s", sw_text_bytes(number, w->bytes));
+    return SW_OK;
+}
+
+static sw_status put_largest(const sw_explain *e, sw_error *err)
+{
+    static const char *const titles[] = {"whole on every rank of tp and ep", "role", "shape", "bytes"};
+    sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 3};
+    whole_tensor largest[LARGEST + 1];
+    uint32_t n = 0;
+
+    for (uint32_t g = 0; g < e->n_groups; g++) {
+        const sw_spec *spec = &e->plan->specs[e->groups[g].first];
+        for (uint32_t k = 0; k < spec->n_params; k++) {
+            const sw_facts *f = &e->plan->facts[spec->params[k].facts];
+            bool is_whole = f->places.on[SW_ON_TP].kind == SW_PLACE_REPLICATE &&
+                            f->places.on[SW_ON_EP].kind == SW_PLACE_REPLICATE && f->shape != NULL;
+            if (is_whole)
+                insert(largest, &n,
+                       (whole_tensor){g, k, (double)sw_cost_bytes(f->dtype, f->shape->elems) * e->groups[g].n});
+        }
+    }
+    if (n == 0 || (e->plan->tp == 1 && e->plan->ep == 1))
+        return SW_OK;
+    for (size_t i = 0; i < SW_COUNT(titles); i++)
+        sw_text_cell(&table, "%s", titles[i]);
+    for (uint32_t i = 0; i < n; i++)
+        SW_TRY(put_whole_tensor(e, &table, &largest[i], err));
+    sw_text_line(e->out, "%s", "");
+    sw_text_table_put(&table, 0, e->out);
+    return SW_OK;
+}
+
+sw_status sw_explain_totals(const sw_explain *e, sw_error *err)
+{
+    SW_TRY(put_loads(e, err));
+    SW_TRY(put_volume(e, err));
+    sw_explain_gradients(e);
+    return put_largest(e, err);
+}
