@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 
-enum { FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 1 << 20, ALIGNMENT = 16 };
 
 typedef struct block {
     struct block *next;

@@ -1,6 +1,6 @@
 /*
- * `shardwright plan`: a model and a mesh in, the explained plan out. The plan file (-o) appears under its name only
- * when complete; what is printed is for people, or with --json the file's bytes.
+ * `shardwright plan`: a model and a mesh in, the explained plan out. The plan file (-o) appears under its
+ * name only when complete; what is printed is for people, or with --json the file's bytes.
  */
 #include "base/status.h"
 #include "cli/command.h"
@@ -98,9 +98,11 @@ const sw_command sw_command_plan = {
     .name = "plan",
     .summary = "derive, check and explain the sharding plan of a model",
     .usage = "MODEL --mesh AXES [--ep N] [--overrides FILE] [-o FILE] [options]",
-    .description = "Derive how every parameter and activation of MODEL is laid out on a mesh, check the plan, and explain\n"
-                   "it. MODEL is a Hugging Face folder, a config.json, or a .safetensors file; no weights are read.\n"
-                   "All faults of a plan are reported together.\n",
+    .description =
+        "Derive how every parameter and activation of MODEL is laid out on a mesh, check the plan, and "
+        "explain\n"
+        "it. MODEL is a Hugging Face folder, a config.json, or a .safetensors file; no weights are read.\n"
+        "All faults of a plan are reported together.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -28,12 +28,17 @@ static void put_help(sw_buffer *out, const char *help)
     sw_buffer_putc(out, '\n');
 }
 
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 static void put_finding(sw_buffer *out, const sw_finding *finding)
 {
     sw_buffer_puts(out, "shardwright: ");
     if (finding->severity == SW_SEVERITY_WARNING)
         sw_buffer_puts(out, "warning: ");
-    if (*finding->fqn != '\0') {
+    if (*finding->fqn != '\0' && !begins_with(finding->what, finding->fqn)) {
         put_clean(out, finding->fqn);
         sw_buffer_puts(out, ": ");
     }

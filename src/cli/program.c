@@ -16,6 +16,9 @@
 #include "shardwright/version.h"
 
 static const sw_command *const commands[] = {
+    &sw_command_plan,
+    &sw_command_explain,
+    &sw_command_roles,
     &sw_command_mesh,
 };
 

@@ -183,10 +183,10 @@ sw_status sw_tensor_list_add(sw_tensor_list *list, const char *name, size_t name
     list->tensors[list->n_tensors++] = (sw_tensor_entry){
         .name = copy,
         .shape = shape,
-        .name_length = (uint32_t)name_length,
+        .name_length = (uint32_t)name_length & 0xffffffU, /* at most SW_MAX_NAME_BYTES */
         .file = file,
         .begin = begin,
-        .dtype = dtype,
+        .dtype = (unsigned)dtype & 0xffU,
     };
     return SW_OK;
 }

@@ -96,7 +96,8 @@ static sw_status ask_row(completion *c, sw_tensor_entry *t, const sw_family_row 
             return SW_OK;
         dims[i] = (uint64_t)values[i];
     }
-    t->dtype = (row->flags & SW_ROW_F32) != 0 ? SW_DTYPE_F32 : c->config->dtype;
+    unsigned dtype = (row->flags & SW_ROW_F32) != 0 ? SW_DTYPE_F32 : c->config->dtype;
+    t->dtype = dtype & 0xffU;
     return sw_tensor_list_shape(c->list, dims, n, &t->shape, c->err);
 }
 

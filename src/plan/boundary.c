@@ -265,6 +265,7 @@ static void assign(const sw_plan *plan, const uint32_t *own, sw_grouping *out)
                 out->type[module] = (uint8_t)alone(model, module, own[module], c->is_tower);
         }
         out->owner[i] = owner;
+        out->n_held[owner]++;
     }
 }
 
@@ -272,6 +273,7 @@ void sw_grouping_clear(sw_grouping *grouping)
 {
     sw_free(grouping->type);
     sw_free(grouping->owner);
+    sw_free(grouping->n_held);
     *grouping = (sw_grouping){0};
 }
 
@@ -284,8 +286,9 @@ sw_status sw_group(sw_grouping *out, const sw_plan *plan, sw_error *err)
     *out = (sw_grouping){0};
     out->type = sw_alloc_zero(model->n_modules, sizeof *out->type);
     out->owner = sw_alloc_zero(model->n_params + 1, sizeof *out->owner);
+    out->n_held = sw_alloc_zero(model->n_modules, sizeof *out->n_held);
     sw_status status = SW_OK;
-    if (own == NULL || bits == NULL || out->type == NULL || out->owner == NULL) {
+    if (own == NULL || bits == NULL || out->type == NULL || out->owner == NULL || out->n_held == NULL) {
         sw_grouping_clear(out);
         status = SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to group %zu parameters", model->n_params);
     } else {

@@ -134,6 +134,15 @@ static void lower_into(char *out, const char *name, size_t length)
     out[length] = '\0';
 }
 
+/* Patterns of an override file live as long as the overrides, which may be gone before the plan is. */
+static const char *keep_text(const classifier *c, const char *text)
+{
+    const char *copy = sw_arena_format(c->plan->arena, "%s", text);
+
+    c->plan->is_out_of_memory = c->plan->is_out_of_memory || copy == NULL;
+    return copy;
+}
+
 static bool try_arch(const classifier *c, sw_class *class_)
 {
     for (size_t i = 0; c->arch != NULL && i < c->arch->n_rules; i++) {
@@ -144,7 +153,7 @@ static bool try_arch(const classifier *c, sw_class *class_)
             class_->role = rule->role;
             class_->source = SW_RULE_ARCH;
             class_->rule = (uint32_t)i + 1;
-            class_->rule_text = *p;
+            class_->rule_text = keep_text(c, *p);
             return true;
         }
     }
@@ -162,7 +171,7 @@ static bool try_rules(const classifier *c, const sw_role_rules *rules, sw_rule_s
     class_->role = rules->rules[hit].role;
     class_->source = source;
     class_->rule = (uint32_t)hit + 1;
-    class_->rule_text = pattern;
+    class_->rule_text = source == SW_RULE_USER ? keep_text(c, pattern) : pattern;
     return true;
 }
 

@@ -234,7 +234,7 @@ sw_status sw_cost_total(const sw_plan *plan, sw_cost_totals *out, sw_error *err)
 static uint64_t extent_at(const sw_facts *facts, int dim)
 {
     const sw_shape *shape = sw_cost_shape(facts);
-    bool is_plain = facts->dtype == SW_DTYPE_UNKNOWN || facts->dtype < SW_DTYPE_F4; /* a float type */
+    bool is_plain = facts->dtype < SW_DTYPE_F4; /* a float type, or not known */
 
     if (shape == NULL || dim < 0 || (uint32_t)dim >= shape->n_dims || !is_plain)
         return 0;

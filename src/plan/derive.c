@@ -167,6 +167,12 @@ static sw_status new_spec(sw_plan *plan, const sw_grouping *grouping, uint32_t m
     spec->is_tower = class_->is_tower;
     spec->layer = plan->model->params[m->first_param].layer;
     spec->in_moe = has_moe_above(plan->model, grouping->type, module);
+    if (plan->ep_mode != SW_EP_NONE)
+        return SW_OK; /* experts are stacked: far fewer names than parameters */
+    spec->params = sw_arena_zero(plan->arena, grouping->n_held[module], sizeof *spec->params);
+    spec->params_capacity = grouping->n_held[module];
+    if (spec->params == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the parameters of %s", spec->fqn);
     return SW_OK;
 }
 

@@ -1,6 +1,7 @@
 /*
- * The plan as text for people (design 3, "Explain"): what was asked for, every boundary that shows, the totals, the
- * findings. Linear in the size of the plan. Lines keep to 110 columns where names allow it; nothing is coloured.
+ * The plan as text for people (design 3, "Explain"): what was asked for, every boundary that shows, the
+ * totals, the findings. Linear in the size of the plan. Lines keep to 110 columns where names allow it;
+ * nothing is coloured.
  */
 #include "plan/explain.h"
 
@@ -18,10 +19,11 @@ static void put_model(const sw_explain *e)
 
     sw_text_line(e->out, "model              %s (model_type %s, family %s), fingerprint %016" PRIx64,
                  plan->architecture[0] == '\0' ? "?" : plan->architecture,
-                 plan->model_type[0] == '\0' ? "?" : plan->model_type, plan->family[0] == '\0' ? "none" : plan->family,
-                 plan->fingerprint);
+                 plan->model_type[0] == '\0' ? "?" : plan->model_type,
+                 plan->family[0] == '\0' ? "none" : plan->family, plan->fingerprint);
     sw_text_line(e->out, "                   %s parameters, %s elements, %" PRIu32 " layers",
-                 sw_text_count(params, plan->n_params), sw_text_count(elements, plan->elements), plan->n_layers);
+                 sw_text_count(params, plan->n_params), sw_text_count(elements, plan->elements),
+                 plan->n_layers);
 }
 
 static void put_mesh(const sw_explain *e)
@@ -32,18 +34,25 @@ static void put_mesh(const sw_explain *e)
 
     if (plan->ep_mode == SW_EP_AXIS)
         (void)snprintf(ep, sizeof ep, " ep=%" PRIu32, plan->ep);
-    sw_text_line(e->out, "mesh               pp=%" PRIu32 " dp=%" PRIu32 " cp=%" PRIu32 "%s tp=%" PRIu32 ": %" PRIu32 " rank%s",
-                 sw_mesh_axis_size(mesh, SW_AXIS_PP), sw_mesh_axis_size(mesh, SW_AXIS_DP), plan->cp, ep, plan->tp,
-                 sw_mesh_ranks(mesh), sw_mesh_ranks(mesh) == 1 ? "" : "s");
-    if (plan->ep_mode == SW_EP_AXIS)
+    sw_text_line(e->out,
+                 "mesh               pp=%" PRIu32 " dp=%" PRIu32 " cp=%" PRIu32 "%s tp=%" PRIu32 ": %" PRIu32
+                 " rank%s",
+                 sw_mesh_axis_size(mesh, SW_AXIS_PP), sw_mesh_axis_size(mesh, SW_AXIS_DP), plan->cp, ep,
+                 plan->tp, sw_mesh_ranks(mesh), sw_mesh_ranks(mesh) == 1 ? "" : "s");
+    switch (plan->ep_mode) {
+    case SW_EP_AXIS:
         sw_text_line(e->out, "expert parallel    axis: every ep rank runs its own experts on all tokens");
-    else if (plan->ep_mode == SW_EP_TP_EXTEND)
+        break;
+    case SW_EP_TP_EXTEND:
         sw_text_line(e->out,
                      "expert parallel    tp_extend: the dp*cp*tp ranks of a stage are cut into edp=%" PRIu32
                      " * ep=%" PRIu32,
                      sw_mesh_axis_size(mesh, SW_AXIS_EDP), plan->ep);
-    else
+        break;
+    default:
         sw_text_line(e->out, "expert parallel    none");
+        break;
+    }
 }
 
 static void put_stages(const sw_explain *e)
@@ -54,7 +63,8 @@ static void put_stages(const sw_explain *e)
         if (s->end_layer == s->first_layer + 1)
             (void)snprintf(layers, sizeof layers, "layer %" PRIu32, s->first_layer);
         else if (s->end_layer > s->first_layer)
-            (void)snprintf(layers, sizeof layers, "layers %" PRIu32 "..%" PRIu32, s->first_layer, s->end_layer - 1);
+            (void)snprintf(layers, sizeof layers, "layers %" PRIu32 "..%" PRIu32, s->first_layer,
+                           s->end_layer - 1);
         sw_text_line(e->out, "%-18s %" PRIu32 ": %s%s%s", i == 0 ? "stages" : "", i, layers,
                      s->has_embed ? ", embedding" : "", s->has_head ? ", head" : "");
     }
@@ -71,8 +81,8 @@ static void put_switches(const sw_explain *e)
     if (plan->allow_uncovered)
         sw_text_line(e->out, "allow uncovered    on: what no rule places is kept whole");
     for (uint32_t i = 0; i < plan->n_tied; i++)
-        sw_text_line(e->out, "%-18s %s is stored, %s is the same tensor", i == 0 ? "tied" : "", plan->tied[i].first,
-                     plan->tied[i].second);
+        sw_text_line(e->out, "%-18s %s is stored, %s is the same tensor", i == 0 ? "tied" : "",
+                     plan->tied[i].first, plan->tied[i].second);
     sw_text_line(e->out, "boundaries         %" PRIu32, plan->n_specs);
     put_stages(e);
 }
@@ -85,17 +95,17 @@ static void put_rank(const sw_explain *e)
     if (!e->options.has_rank || sw_mesh_coord_of(e->plan->mesh, e->rank, &at, NULL) != SW_OK)
         return;
     sw_text_line(e->out,
-                 "rank %-13" PRIu32 " pp %" PRIu32 ", dp %" PRIu32 ", cp %" PRIu32 ", tp %" PRIu32 ", ep %" PRIu32
-                 ": its extents and the boundaries of its stage are shown",
-                 e->rank, at.at[SW_AXIS_PP], at.at[SW_AXIS_DP], at.at[SW_AXIS_CP], at.at[SW_AXIS_TP], at.at[SW_AXIS_EP]);
+                 "rank %-13" PRIu32 " pp %" PRIu32 ", dp %" PRIu32 ", cp %" PRIu32 ", tp %" PRIu32
+                 ", ep %" PRIu32 ": its extents and the boundaries of its stage are shown",
+                 e->rank, at.at[SW_AXIS_PP], at.at[SW_AXIS_DP], at.at[SW_AXIS_CP], at.at[SW_AXIS_TP],
+                 at.at[SW_AXIS_EP]);
 }
 
 static void put_special(const sw_explain *e)
 {
     for (uint32_t i = 0; i < e->plan->n_special; i++) {
         const sw_special *s = &e->plan->special[i];
-        if (i == 0)
-            {
+        if (i == 0) {
             sw_text_line(e->out, "%s", "");
             sw_text_line(e->out, "special handlers");
         }
@@ -127,6 +137,9 @@ static sw_status explain(sw_explain *e, sw_error *err)
         put_switches(e);
     }
     put_rank(e);
+    if (e->n_groups == 0)
+        sw_text_line(e->out, "nothing of it is in stage %" PRIu32 ", which rank %" PRIu32 " holds", e->stage,
+                     e->rank);
     for (uint32_t i = 0; i < e->n_groups; i++)
         SW_TRY(sw_explain_boundary(e, &e->groups[i], err));
     if (e->options.pattern != NULL) {
@@ -152,8 +165,8 @@ static sw_status read_options(sw_explain *e, const sw_explain_options *options, 
     if (!e->options.has_rank)
         return SW_OK;
     if (e->options.rank >= ranks)
-        return SW_FAIL(err, SW_E_ARGUMENT, "ranks are counted from 0", "rank %" PRIu32 " of a mesh of %" PRIu32 " ranks",
-                       e->options.rank, ranks);
+        return SW_FAIL(err, SW_E_ARGUMENT, "ranks are counted from 0",
+                       "rank %" PRIu32 " of a mesh of %" PRIu32 " ranks", e->options.rank, ranks);
     e->rank = e->options.rank;
     e->at = sw_cost_coord_of(e->plan, e->rank);
     e->stage = e->rank / (ranks / sw_mesh_axis_size(e->plan->mesh, SW_AXIS_PP));

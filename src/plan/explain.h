@@ -1,6 +1,7 @@
 /*
- * The explanation while it is made (design: "Explain"): what was asked for, which boundaries show, and which of them are
- * shown as one. Nothing here depends on the model, so that a loaded plan explains itself as a fresh one does.
+ * The explanation while it is made (design: "Explain"): what was asked for, which boundaries show, and which
+ * of them are shown as one. Nothing here depends on the model, so that a loaded plan explains itself as a
+ * fresh one does.
  */
 #ifndef SW_PLAN_EXPLAIN_H
 #define SW_PLAN_EXPLAIN_H
@@ -35,7 +36,8 @@ typedef struct sw_explain {
 
 /* ---- explain_select.c ---- */
 
-/* Fill is_shown and shown. SW_E_ARGUMENT when the pattern matches nothing; the nearest name is in the help. */
+/* Fill is_shown and shown. SW_E_ARGUMENT when the pattern matches nothing; the nearest name is in the help.
+ */
 sw_status sw_explain_select(sw_explain *e, sw_error *err);
 
 /* ---- explain_fold.c ---- */

@@ -1,6 +1,7 @@
 /*
- * One boundary (or equal ones of many layers) in words: its type and flags, how its inputs and outputs are laid out
- * before and after, which collective that takes in both directions and what it moves, and what happens inside.
+ * One boundary (or equal ones of many layers) in words: its type and flags, how its inputs and outputs are
+ * laid out before and after, which collective that takes in both directions and what it moves, and what
+ * happens inside.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static void put_collective(sw_buffer *out, sw_collective collective, const sw_lo
         sw_buffer_printf(out, " from dim %" PRId32, row->other_dim);
 }
 
-static void put_lowered(const sw_explain *e, const sw_lowered *rows, uint32_t n, const char *arg, uint64_t width)
+static void put_lowered(const sw_explain *e, const sw_lowered *rows, uint32_t n, const char *arg,
+                        uint64_t width)
 {
     for (uint32_t i = 0; i < n; i++) {
         const sw_lowered *row = &rows[i];
@@ -141,26 +143,30 @@ static void put_contracts(const sw_explain *e, const sw_spec *spec)
 static void put_region(const sw_explain *e, const sw_spec *spec)
 {
     if (spec->region_dispatch > 0)
-        sw_text_line(e->out, "  region_dispatch true: the injected function runs on tensors that carry their layouts");
+        sw_text_line(
+            e->out, "  region_dispatch true: the injected function runs on tensors that carry their layouts");
     else if (spec->region_dispatch == 0)
         sw_text_line(e->out, "  region_dispatch false: the module's own forward runs on local tensors");
     else if (spec->ep_size > 0)
-        sw_text_line(e->out, "  region_dispatch not set: the module's own forward knows nothing of ep, so a parallel "
-                             "expert module stands in");
+        sw_text_line(e->out,
+                     "  region_dispatch not set: the module's own forward knows nothing of ep, so a parallel "
+                     "expert module stands in");
 }
 
 static void put_flags(const sw_explain *e, const sw_spec *spec)
 {
-    if (spec->is_tied_alias)
-        sw_text_line(e->out, "  its weight is stored under the other name of a tied pair");
+    for (uint32_t i = 0; spec->is_tied_alias && i < e->plan->n_tied && i < 1; i++)
+        sw_text_line(e->out, "  its weight is %s (tied)", e->plan->tied[i].first);
     if (spec->is_tower)
         sw_text_line(e->out, "  in a vision or audio tower: sequence parallel is off");
     if (spec->span_entry != NULL && spec->span_exit != NULL)
-        sw_text_line(e->out, "  holds from the input of %s to the output of %s", spec->span_entry, spec->span_exit);
+        sw_text_line(e->out, "  holds from the input of %s to the output of %s", spec->span_entry,
+                     spec->span_exit);
     if (spec->needs_cp_attn && e->plan->cp > 1)
         sw_text_line(e->out, "  attention sees the keys and values of all %" PRIu32 " cp ranks", e->plan->cp);
     if (spec->ep_size > 0)
-        sw_text_line(e->out, "  each token goes to the ep ranks (of %" PRIu32 ") that hold its experts, and back",
+        sw_text_line(e->out,
+                     "  each token goes to the ep ranks (of %" PRIu32 ") that hold its experts, and back",
                      spec->ep_size);
     put_region(e, spec);
     if (spec->is_terminal)
@@ -211,8 +217,8 @@ static void put_attributes(const sw_explain *e, const sw_spec *spec)
         return;
     sw_buffer_puts(&text, "counts on a tp rank: ");
     for (uint32_t i = 0; i < spec->n_tp_local; i++)
-        sw_buffer_printf(&text, "%s%s %" PRId64 " -> %" PRId64 "%s", i > 0 ? ", " : "", spec->tp_local[i].name,
-                         spec->tp_local[i].global, spec->tp_local[i].local,
+        sw_buffer_printf(&text, "%s%s %" PRId64 " -> %" PRId64 "%s", i > 0 ? ", " : "",
+                         spec->tp_local[i].name, spec->tp_local[i].global, spec->tp_local[i].local,
                          spec->tp_local[i].is_declared ? " (tp_divide_attrs)" : "");
     const char *line = sw_buffer_text(&text);
     if (line == NULL)

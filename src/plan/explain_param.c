@@ -1,7 +1,7 @@
 /*
- * The parameters of a boundary as a table: role, shapes global -> local, copies, placement, gradient sums. Under a
- * parameter stands what a row cannot say: the section table of a fused one (which rows each part is and how it is cut),
- * the rows that a rank holds, why it is not trained.
+ * The parameters of a boundary as a table: role, shapes global -> local, copies, placement, gradient sums.
+ * Under a parameter stands what a row cannot say: the section table of a fused one (which rows each part is
+ * and how it is cut), the rows that a rank holds, why it is not trained.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static const char *axis_name(int on)
 /* The text of a buffer in the arena; the buffer is cleared. */
 static const char *keep(const sw_explain *e, sw_buffer *text)
 {
-    const char *kept = text->failed ? NULL : sw_arena_copy(e->arena, text->length == 0 ? "" : text->bytes, text->length);
+    const char *kept =
+        text->failed ? NULL : sw_arena_copy(e->arena, text->length == 0 ? "" : text->bytes, text->length);
     sw_buffer_clear(text);
     return kept;
 }
@@ -108,7 +109,7 @@ static const char *gradient_of(const sw_explain *e, const sw_facts *f)
     sw_buffer text = {0};
 
     if (!f->is_trained)
-        return sw_arena_format(e->arena, "none: %s", f->reason == NULL ? "not trained" : f->reason);
+        return sw_arena_format(e->arena, "none (%s)", f->reason == NULL ? "not trained" : f->reason);
     for (uint32_t i = 0; i < f->grad.n; i++) {
         const sw_grad_sum *sum = &f->grad.sums[i];
         sw_buffer_printf(&text, "%s%s", i > 0 ? ", " : "", sw_axis_name(sum->axis));
@@ -136,8 +137,18 @@ static const struct { sw_layout layout; const char *words; } layout_words[] = {
 };
 // clang-format on
 
+/* Gate and up in one matrix, in this order. */
+static bool is_gated(const sw_facts *f)
+{
+    bool may_be =
+        f->role == SW_ROLE_FUSED_GATE_UP || f->role == SW_ROLE_MOE_EXPERT || f->role == SW_ROLE_SHARED_EXPERT;
+    return may_be && f->layout == SW_LAYOUT_STACKED && f->parts == 2;
+}
+
 static const char *words_of(const sw_facts *f)
 {
+    if (is_gated(f))
+        return "is [gate; up], each cut on its own";
     for (size_t i = 0; i < SW_COUNT(layout_words); i++) {
         if (layout_words[i].layout == f->layout)
             return layout_words[i].words;
@@ -152,14 +163,13 @@ static void segment_name(const sw_facts *f, uint32_t i, char *text, size_t capac
     static const char *const halves[] = {"gate", "up"};
     uint32_t n = f->places.on[SW_ON_TP].cut->n_segments;
     bool is_qkv = f->layout == SW_LAYOUT_QKV_STACKED || f->layout == SW_LAYOUT_QKV_GROUPED;
-    bool is_gated = f->role == SW_ROLE_FUSED_GATE_UP || f->role == SW_ROLE_MOE_EXPERT || f->role == SW_ROLE_SHARED_EXPERT;
     const char *name = NULL;
 
     if (is_qkv && n == SW_COUNT(qkv))
         name = qkv[i];
     else if (f->layout == SW_LAYOUT_KV_STACKED && n == 2)
         name = qkv[i + 1];
-    else if (f->layout == SW_LAYOUT_STACKED && n == SW_COUNT(halves) && is_gated)
+    else if (is_gated(f) && n == SW_COUNT(halves))
         name = halves[i];
     if (name != NULL)
         (void)snprintf(text, capacity, "%s", name);
@@ -167,36 +177,45 @@ static void segment_name(const sw_facts *f, uint32_t i, char *text, size_t capac
         (void)snprintf(text, capacity, "part %" PRIu32, i);
 }
 
-/* One line a segment: its rows, what it is, what a rank holds of it. */
-static sw_status put_segments(const sw_explain *e, const sw_facts *f, uint64_t extent, sw_buffer *out, sw_error *err)
+/* "in 4 pieces of 192, each on 2 neighbouring ranks": how `rows` rows of a segment are cut over `block`
+ * ranks. */
+static void pieces_text(const sw_segment *s, uint64_t rows, uint32_t block, char *text, size_t capacity)
+{
+    uint64_t unit = s->unit == 0 ? 1 : s->unit;
+    uint32_t replicas = s->replicas == 0 ? 1 : s->replicas;
+    uint32_t pieces = block / replicas == 0 ? 1 : block / replicas;
+    sw_range first = sw_shard_range(rows / unit, pieces, 0);
+    char held[48] = "";
+
+    if (replicas > 1)
+        (void)snprintf(held, sizeof held, ", each on %" PRIu32 " neighbouring ranks", replicas);
+    (void)snprintf(text, capacity, "in %" PRIu32 " piece%s of %s%" PRIu64 "%s", pieces,
+                   pieces == 1 ? "" : "s", rows / unit % pieces == 0 ? "" : "at most ",
+                   (first.end - first.begin) * unit, held);
+}
+
+/* One line a segment: its rows, what it is, in which pieces it is cut. */
+static sw_status put_segments(const sw_explain *e, const sw_facts *f, uint32_t block, sw_buffer *out,
+                              sw_error *err)
 {
     const sw_cut *cut = f->places.on[SW_ON_TP].cut;
     sw_text_table table = {.arena = e->arena, .n_columns = 5, .right = 1U << 1 | 1U << 3};
-    uint32_t n_groups = cut->n_groups == 0 ? 1 : cut->n_groups;
-    uint32_t block = e->plan->tp / n_groups;
     uint64_t at = 0;
 
     for (uint32_t i = 0; i < cut->n_segments; i++) {
         const sw_segment *s = &cut->segments[i];
-        uint64_t rows = s->extent == 0 ? extent / n_groups : s->extent;
-        uint64_t unit = s->unit == 0 ? 1 : s->unit;
-        uint32_t replicas = s->replicas == 0 ? 1 : s->replicas;
-        uint32_t pieces = block / replicas == 0 ? 1 : block / replicas;
-        sw_range first = sw_shard_range(rows / unit, pieces, 0);
         char name[24];
-        char held[48] = "";
+        char pieces[128];
         segment_name(f, i, name, sizeof name);
-        if (replicas > 1)
-            (void)snprintf(held, sizeof held, ", each on %" PRIu32 " neighbouring ranks", replicas);
+        pieces_text(s, s->extent, block, pieces, sizeof pieces);
         sw_text_cell(&table, "rows");
-        sw_text_cell(&table, "%" PRIu64 ":%" PRIu64, at, at + rows);
-        sw_text_cell(&table, "%s", cut->n_segments == 1 ? "" : name);
-        sw_text_cell(&table, "%" PRIu64 " rows", rows);
-        sw_text_cell(&table, "in %" PRIu32 " pieces of %s%" PRIu64 "%s", pieces,
-                     rows / unit % pieces == 0 ? "" : "at most ", (first.end - first.begin) * unit, held);
-        at += rows;
+        sw_text_cell(&table, "%" PRIu64 ":%" PRIu64, at, at + s->extent);
+        sw_text_cell(&table, "%s", name);
+        sw_text_cell(&table, "%" PRIu64 " rows", s->extent);
+        sw_text_cell(&table, "%s", pieces);
+        at += s->extent;
     }
-    sw_text_table_put(&table, 8, out);
+    sw_text_table_put(&table, 8, table.n_columns, out);
     return table.failed ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan") : SW_OK;
 }
 
@@ -206,18 +225,32 @@ static sw_status put_sections(const sw_explain *e, const sw_facts *f, sw_buffer 
     const sw_shape *shape = sw_cost_shape(f);
     const char *words = words_of(f);
     uint32_t dim = 0;
-    uint32_t n_dims = shape == NULL ? 0 : shape->n_dims;
-    bool is_cut = p->kind == SW_PLACE_SHARD && sw_placement_dim(p, n_dims, &dim);
 
-    if (!is_cut || (words == NULL && p->cut == NULL))
+    if (shape == NULL)
         return SW_OK;
-    sw_text_line(out, "      dim %" PRIu32 " %s", dim, words == NULL ? "is cut in pieces" : words);
-    if (p->cut == NULL || sw_cut_check(p->cut, shape->dims[dim], e->plan->tp, NULL) != SW_OK)
+    bool is_cut = p->kind == SW_PLACE_SHARD && sw_placement_dim(p, shape->n_dims, &dim);
+    bool has_cut =
+        is_cut && p->cut != NULL && sw_cut_check(p->cut, shape->dims[dim], e->plan->tp, NULL) == SW_OK;
+
+    if (!is_cut || (words == NULL && !has_cut))
         return SW_OK;
-    if (p->cut->n_groups > 1)
-        sw_text_line(out, "        %" PRIu32 " groups of %" PRIu64 " rows, each over %" PRIu32 " ranks; in a group:",
-                     p->cut->n_groups, shape->dims[dim] / p->cut->n_groups, e->plan->tp / p->cut->n_groups);
-    return put_segments(e, f, shape->dims[dim], out, err);
+    if (words != NULL)
+        sw_text_line(out, "      dim %" PRIu32 " %s", dim, words);
+    if (!has_cut)
+        return SW_OK;
+    uint32_t n_groups = p->cut->n_groups == 0 ? 1 : p->cut->n_groups;
+    uint32_t block = e->plan->tp / n_groups;
+    uint64_t rows = shape->dims[dim] / n_groups;
+    if (n_groups > 1)
+        sw_text_line(
+            out, "        %" PRIu32 " groups of %" PRIu64 " rows, each over %" PRIu32 " ranks; in a group:",
+            n_groups, rows, block);
+    if (p->cut->n_segments > 1)
+        return put_segments(e, f, block, out, err);
+    char pieces[128];
+    pieces_text(&p->cut->segments[0], rows, block, pieces, sizeof pieces);
+    sw_text_line(out, "      dim %" PRIu32 " is cut %s", dim, pieces);
+    return SW_OK;
 }
 
 /* ---- what a rank holds ---- */
@@ -233,28 +266,27 @@ static void put_ranges(const sw_range *pieces, uint32_t n, sw_buffer *out)
 static sw_status put_held(const sw_explain *e, const sw_facts *f, sw_buffer *out, sw_error *err)
 {
     const sw_shape *shape = sw_cost_shape(f);
-    uint32_t n_dims = shape == NULL ? 0 : shape->n_dims;
 
-    for (int on = 0; on < SW_ON_COUNT_; on++) {
+    for (int on = 0; shape != NULL && on < SW_ON_COUNT_; on++) {
         const sw_placement *p = &f->places.on[on];
         uint32_t dim = 0;
         uint32_t n = 0;
         sw_buffer text = {0};
-        if (p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, n_dims, &dim))
+        if (p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, shape->n_dims, &dim))
             continue;
         uint32_t capacity = sw_shard_pieces_bound(p);
         sw_range *pieces = sw_arena_zero(e->arena, (size_t)capacity + 1, sizeof *pieces);
         if (pieces == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan");
-        if (sw_shard_pieces(p, shape->dims[dim], sw_cost_axis_size(e->plan, on), e->at.at[on], pieces, capacity, &n,
-                            NULL) != SW_OK)
+        if (sw_shard_pieces(p, shape->dims[dim], sw_cost_axis_size(e->plan, on), e->at.at[on], pieces,
+                            capacity, &n, NULL) != SW_OK)
             continue; /* a cut that does not fit is a finding of the lints */
         put_ranges(pieces, n, &text);
         const char *ranges = keep(e, &text);
         if (ranges == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan");
-        sw_text_line(out, "      rank %" PRIu32 " (%s %" PRIu32 ") holds %s of dim %" PRIu32, e->rank, axis_name(on),
-                     e->at.at[on], ranges, dim);
+        sw_text_line(out, "      rank %" PRIu32 " (%s %" PRIu32 ") holds %s of dim %" PRIu32, e->rank,
+                     axis_name(on), e->at.at[on], ranges, dim);
     }
     return SW_OK;
 }
@@ -271,7 +303,8 @@ static void put_remarks(const sw_facts *f, sw_buffer *out)
         sw_text_line(out, "      placed by an override");
 }
 
-static sw_status add_row(const sw_explain *e, sw_text_table *table, const char *name, const sw_facts *f, sw_error *err)
+static sw_status add_row(const sw_explain *e, sw_text_table *table, const char *name, const sw_facts *f,
+                         sw_error *err)
 {
     const char *shapes = shapes_of(e, f);
     const char *copies = copies_of(e, f);
@@ -297,10 +330,80 @@ static sw_status add_row(const sw_explain *e, sw_text_table *table, const char *
     return status;
 }
 
+/* ---- gradient sums under a table that has no room for them ---- */
+
+enum { GRADIENT_COLUMN = 6 };
+
+/* Rows with the same sums, in order. */
+typedef struct gradient_list {
+    uint32_t first; /* row of the table */
+    uint32_t last;
+    uint32_t n;
+} gradient_list;
+
+static const char *cell_of(const sw_text_table *table, uint32_t row, uint32_t column)
+{
+    return table->cells[row * table->n_columns + column];
+}
+
+/* "gradients summed over tp (sequence), dp (data): gate.weight, ..." */
+static void put_gradient_list(const sw_explain *e, const sw_text_table *table, const gradient_list *list,
+                              const uint32_t *next, bool is_all)
+{
+    const char *sums = cell_of(table, list->first, GRADIENT_COLUMN);
+    sw_buffer text = {0};
+
+    if (strcmp(sums, "-") == 0) /* nothing to sum on this mesh */
+        return;
+    if (strncmp(sums, "none", strlen("none")) == 0)
+        sw_buffer_printf(&text, "no gradient%s: ", sums + strlen("none"));
+    else
+        sw_buffer_printf(&text, "gradients summed over %s: ", sums);
+    for (uint32_t row = list->first; !is_all && row != UINT32_MAX; row = next[row])
+        sw_buffer_printf(&text, "%s%s", row == list->first ? "" : ", ", cell_of(table, row, 0));
+    if (is_all)
+        sw_buffer_puts(&text, "all of them");
+    const char *line = sw_buffer_text(&text);
+    if (line == NULL)
+        e->out->failed = true;
+    else
+        sw_text_wrap(e->out, 2, line);
+    sw_buffer_clear(&text);
+}
+
+static sw_status put_gradient_lists(const sw_explain *e, const sw_text_table *table, sw_error *err)
+{
+    uint32_t n_rows = table->n_cells / table->n_columns;
+    uint32_t n_lists = 0;
+    sw_map map = {0};
+    gradient_list *lists = sw_arena_zero(e->arena, n_rows, sizeof *lists);
+    uint32_t *next = sw_arena_zero(e->arena, n_rows, sizeof *next);
+    bool ok = lists != NULL && next != NULL;
+
+    for (uint32_t row = 1; row < n_rows && ok; row++) {
+        const char *sums = cell_of(table, row, GRADIENT_COLUMN);
+        bool is_new = false;
+        const uint32_t *at = sw_map_put(&map, sums, strlen(sums), n_lists, &is_new);
+        ok = at != NULL;
+        next[row] = UINT32_MAX;
+        if (ok && is_new) {
+            lists[n_lists++] = (gradient_list){row, row, 1};
+        } else if (ok) {
+            next[lists[*at].last] = row;
+            lists[*at].last = row;
+            lists[*at].n++;
+        }
+    }
+    for (uint32_t i = 0; i < n_lists && ok; i++)
+        put_gradient_list(e, table, &lists[i], next, lists[i].n + 1 == n_rows && n_rows > 2);
+    sw_map_clear(&map);
+    return ok ? SW_OK : SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan");
+}
+
 sw_status sw_explain_params(const sw_explain *e, const sw_spec *spec, sw_error *err)
 {
-    static const char *const titles[] = {"parameter", "role",      "dtype",               "shape -> local",
-                                         "copies",    "placement", "gradient summed over"};
+    static const char *const titles[] = {
+        "parameter", "role", "dtype", "shape -> local", "copies", "placement", "gradient summed over"};
     sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 4};
     sw_explain_row *rows = NULL;
     uint32_t *next = NULL;
@@ -315,6 +418,9 @@ sw_status sw_explain_params(const sw_explain *e, const sw_spec *spec, sw_error *
         const sw_facts *f = &e->plan->facts[spec->params[rows[i].first].facts];
         SW_TRY(add_row(e, &table, sw_explain_row_name(e, spec, &rows[i], next), f, err));
     }
-    sw_text_table_put(&table, 2, e->out);
-    return SW_OK;
+    if (table.failed)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to explain a plan");
+    bool is_wide = sw_text_table_width(&table, 2) > SW_TEXT_LINE_WIDTH;
+    sw_text_table_put(&table, 2, is_wide ? GRADIENT_COLUMN : table.n_columns, e->out);
+    return is_wide ? put_gradient_lists(e, &table, err) : SW_OK;
 }

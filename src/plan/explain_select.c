@@ -162,7 +162,7 @@ static sw_status matches_nothing(const sw_explain *e, const question *q, sw_erro
                    q->is_glob ? "glob" : "name", q->pattern);
 }
 
-static sw_status select_all(sw_explain *e, question *q, sw_error *err)
+static sw_status select_matching(sw_explain *e, question *q, sw_error *err)
 {
     bool any = false;
 
@@ -184,27 +184,30 @@ static sw_status select_all(sw_explain *e, question *q, sw_error *err)
     return any ? SW_OK : matches_nothing(e, q, err);
 }
 
+static sw_status select_by(sw_explain *e, const char *pattern, sw_error *err)
+{
+    question q = {.pattern = pattern, .length = strlen(pattern), .is_glob = sw_glob_is_pattern(pattern)};
+
+    sw_status status = select_matching(e, &q, err);
+    sw_buffer_clear(&q.name);
+    return status;
+}
+
 sw_status sw_explain_select(sw_explain *e, sw_error *err)
 {
     uint32_t n = e->plan->n_specs;
-    question q = {.pattern = e->options.pattern};
 
     e->is_shown = sw_arena_zero(e->arena, (size_t)n + 1, sizeof *e->is_shown);
     e->shown = sw_arena_zero(e->arena, (size_t)n + 1, sizeof *e->shown);
     if (e->is_shown == NULL || e->shown == NULL)
         return no_memory(err);
-    for (uint32_t i = 0; i < n && q.pattern == NULL; i++)
-        e->is_shown[i] = true;
-    if (q.pattern != NULL) {
-        q.length = strlen(q.pattern);
-        q.is_glob = sw_glob_is_pattern(q.pattern);
-        sw_status status = select_all(e, &q, err);
-        sw_buffer_clear(&q.name);
-        SW_TRY(status);
-    }
-    if (e->options.has_rank) { /* a rank holds the boundaries of its stage */
-        for (uint32_t i = 0; i < n; i++)
-            e->is_shown[i] = e->is_shown[i] && e->plan->specs[i].pp_stage == e->stage;
+    if (e->options.pattern != NULL)
+        SW_TRY(select_by(e, e->options.pattern, err));
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_asked = e->options.pattern == NULL || e->is_shown[i];
+        bool is_held =
+            !e->options.has_rank || e->plan->specs[i].pp_stage == e->stage; /* a rank holds its stage */
+        e->is_shown[i] = is_asked && is_held;
     }
     return SW_OK;
 }

@@ -194,30 +194,38 @@ static void put_row(const sw_text_table *table, const char **cells, uint32_t n, 
     sw_buffer_putc(out, '\n');
 }
 
-void sw_text_table_put(const sw_text_table *table, int indent, sw_buffer *out)
+static void measure(const sw_text_table *table, size_t widths[SW_TEXT_COLUMNS])
+{
+    for (uint32_t i = 0; i < table->n_cells; i++) {
+        size_t width = width_of(table->cells[i]);
+        uint32_t column = i % table->n_columns;
+        widths[column] = width > widths[column] ? width : widths[column];
+    }
+}
+
+size_t sw_text_table_width(const sw_text_table *table, int indent)
 {
     size_t widths[SW_TEXT_COLUMNS] = {0};
     size_t total = (size_t)indent;
+
+    measure(table, widths);
+    for (uint32_t i = 0; i < table->n_columns; i++)
+        total += widths[i] + (i > 0 ? 2 : 0);
+    return total;
+}
+
+void sw_text_table_put(const sw_text_table *table, int indent, uint32_t n_columns, sw_buffer *out)
+{
+    size_t widths[SW_TEXT_COLUMNS] = {0};
     uint32_t n_rows = table->n_cells / table->n_columns;
-    uint32_t last = table->n_columns - 1;
 
     if (table->failed) {
         out->failed = true;
         return;
     }
-    for (uint32_t i = 0; i < n_rows * table->n_columns; i++) {
-        size_t width = width_of(table->cells[i]);
-        uint32_t column = i % table->n_columns;
-        widths[column] = width > widths[column] ? width : widths[column];
-    }
-    for (uint32_t i = 0; i < table->n_columns; i++)
-        total += widths[i] + (i > 0 ? 2 : 0);
-    bool is_wide = total > SW_TEXT_LINE_WIDTH && last > 0;
+    measure(table, widths);
     for (uint32_t row = 0; row < n_rows; row++) {
-        const char **cells = table->cells + (size_t)row * table->n_columns;
-        put_row(table, cells, is_wide ? last : table->n_columns, widths, indent, out);
-        if (is_wide && row > 0 && *cells[last] != '\0')
-            sw_text_line(out, "%*s%s: %s", indent + 4, "", table->cells[last], cells[last]);
+        put_row(table, table->cells + (size_t)row * table->n_columns, n_columns, widths, indent, out);
         if (row < table->rows_capacity && table->below[row] != NULL)
             sw_buffer_puts(out, table->below[row]);
     }

@@ -58,10 +58,10 @@ void sw_text_cell(sw_text_table *table, const char *format, ...) __attribute__((
 /* Lines under the row of the last cell; the buffer's bytes are copied. */
 void sw_text_below(sw_text_table *table, sw_buffer *lines);
 
-/*
- * Print the table after `indent` blanks. Where it would be wider than a line, the last column moves under the
- * rest, behind its title. The buffer fails when the table has.
- */
-void sw_text_table_put(const sw_text_table *table, int indent, sw_buffer *out);
+/* Width of the table's longest line. */
+size_t sw_text_table_width(const sw_text_table *table, int indent);
+
+/* Print the first `n_columns` columns after `indent` blanks. The buffer fails when the table has. */
+void sw_text_table_put(const sw_text_table *table, int indent, uint32_t n_columns, sw_buffer *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The numbers at the end of an explanation: what a rank holds, what a step moves over each axis, which gradients are
- * summed and why, and the largest tensors that every rank holds whole.
+ * The numbers at the end of an explanation: what a rank holds, what a step moves over each axis, which
+ * gradients are summed and why, and the largest tensors that every rank holds whole.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static double percent(double part, double whole)
     return whole > 0 ? 100.0 * part / whole : 0;
 }
 
-static void put_load(sw_text_table *table, const char *what, const char *most, const char *least, bool is_even)
+static void put_load(sw_text_table *table, const char *what, const char *most, const char *least,
+                     bool is_even)
 {
     sw_text_cell(table, "%s", what);
     sw_text_cell(table, "%s", most);
@@ -47,12 +48,15 @@ static sw_status put_loads(const sw_explain *e, sw_error *err)
     put_load(&table, "gradients, in their parameters' dtypes", sw_text_bytes(a, (double)t.most.grad_bytes),
              sw_text_bytes(b, (double)t.least.grad_bytes), even);
     put_load(&table, "AdamW: master and two moments, 12 bytes an element",
-             sw_text_bytes(a, (double)t.most.optimizer_bytes), sw_text_bytes(b, (double)t.least.optimizer_bytes), even);
+             sw_text_bytes(a, (double)t.most.optimizer_bytes),
+             sw_text_bytes(b, (double)t.least.optimizer_bytes), even);
     sw_text_line(e->out, "%s", "");
-    sw_text_table_put(&table, 0, e->out);
+    sw_text_table_put(&table, 0, table.n_columns, e->out);
     double whole = t.bytes - t.bytes_on_tp - t.bytes_on_ep;
-    sw_text_line(e->out, "of the parameter bytes %.1f %% are cut over tp, %.1f %% over ep, %.1f %% are whole on both",
-                 percent(t.bytes_on_tp, t.bytes), percent(t.bytes_on_ep, t.bytes), percent(whole, t.bytes));
+    sw_text_line(
+        e->out,
+        "of the parameter bytes %.1f %% are cut over tp, %.1f %% over ep, and %.1f %% are whole on both",
+        percent(t.bytes_on_tp, t.bytes), percent(t.bytes_on_ep, t.bytes), percent(whole, t.bytes));
     return table.failed ? no_memory(err) : SW_OK;
 }
 
@@ -66,10 +70,10 @@ typedef struct traffic {
 } traffic;
 
 /* Rows of the table; the last two are no collectives of a contract. */
-enum { WAY_KEYS = SW_COLL_COUNT_, WAY_EXPERTS, WAY_STAGES, WAY_COUNT_ };
+enum { WAY_KEYS = SW_COLL_COUNT_, WAY_EXPERTS, WAY_STAGES, WAYS };
 
 typedef struct volume {
-    traffic of[SW_AXIS_COUNT_][WAY_COUNT_];
+    traffic of[SW_AXIS_COUNT_][WAYS];
 } volume;
 
 static void count(const sw_plan *plan, volume *v, const sw_lowered *row, uint64_t width)
@@ -111,7 +115,8 @@ static void count_inside(const sw_explain *e, volume *v, const sw_spec *spec, ui
         count_way(v, SW_AXIS_CP, WAY_KEYS, 1,
                   (double)(plan->cp - 1) * (double)sw_cost_kv_width(plan, spec) * SW_COST_ACTIVATION_BYTES);
     if (spec->ep_size > 1) { /* a token goes out and comes back; a tp rank sends its slice of the tokens */
-        double bytes = (double)width * SW_COST_ACTIVATION_BYTES * (spec->ep_size - 1) / spec->ep_size / plan->tp;
+        double bytes =
+            (double)width * SW_COST_ACTIVATION_BYTES * (spec->ep_size - 1) / spec->ep_size / plan->tp;
         count_way(v, SW_AXIS_EP, WAY_EXPERTS, 2, bytes);
     }
 }
@@ -146,7 +151,8 @@ static volume count_all(const sw_explain *e)
 static const char *way_name(int way)
 {
     static const char *const names[] = {[WAY_KEYS - SW_COLL_COUNT_] = "keys and values of the other ranks",
-                                        [WAY_EXPERTS - SW_COLL_COUNT_] = "all_to_all for each expert of a token",
+                                        [WAY_EXPERTS - SW_COLL_COUNT_] =
+                                            "all_to_all for each expert of a token",
                                         [WAY_STAGES - SW_COLL_COUNT_] = "send and receive"};
     return way < SW_COLL_COUNT_ ? sw_collective_name((sw_collective)way) : names[way - SW_COLL_COUNT_];
 }
@@ -155,14 +161,15 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
 {
     static const sw_axis shown[] = {SW_AXIS_TP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_PP};
     static const char *const titles[] = {"axis", "moved by", "forward", "backward", "bytes a token"};
-    sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 2 | 1U << 3 | 1U << 4};
+    sw_text_table table = {
+        .arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 2 | 1U << 3 | 1U << 4};
     volume v = count_all(e);
     char number[SW_TEXT_NUMBER];
 
     for (size_t i = 0; i < SW_COUNT(titles); i++)
         sw_text_cell(&table, "%s", titles[i]);
     for (size_t a = 0; a < SW_COUNT(shown); a++) {
-        for (int way = SW_COLL_NONE + 1; way < WAY_COUNT_; way++) {
+        for (int way = SW_COLL_NONE + 1; way < WAYS; way++) {
             const traffic *t = &v.of[shown[a]][way];
             if (t->n_forward + t->n_backward == 0)
                 continue;
@@ -170,16 +177,19 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
             sw_text_cell(&table, "%s", way_name(way));
             sw_text_cell(&table, "%" PRIu64, t->n_forward);
             sw_text_cell(&table, "%" PRIu64, t->n_backward);
-            sw_text_cell(&table, "%s", t->is_unknown ? "not known" : sw_text_count(number, (uint64_t)(t->bytes + 0.5)));
+            sw_text_cell(&table, "%s",
+                         t->is_unknown ? "not known" : sw_text_count(number, (uint64_t)(t->bytes + 0.5)));
         }
     }
     if (table.n_cells == SW_COUNT(titles) || table.failed)
         return table.failed ? no_memory(err) : SW_OK;
     sw_text_line(e->out, "%s", "");
-    sw_text_line(e->out, "activations of one step%s: how often, and the bytes that a rank receives for each token of its",
-                 e->plan->n_stages > 1 ? ", all stages together" : "");
+    sw_text_line(
+        e->out,
+        "activations of one step%s: how often, and the bytes that a rank receives for each token of its",
+        e->plan->n_stages > 1 ? ", all stages together" : "");
     sw_text_line(e->out, "dp and cp part, forward and backward together (2 bytes an element, rings)");
-    sw_text_table_put(&table, 2, e->out);
+    sw_text_table_put(&table, 2, table.n_columns, e->out);
     return SW_OK;
 }
 
@@ -191,7 +201,7 @@ static const struct { const char *reason, *words; } reasons[] = {
     { "context",     "the ranks see other tokens of a sequence" },
     { "sequence",    "whole over the axis, but the ranks see other tokens" },
     { "partial",     "whole over the axis, but used where each rank makes a part of a sum" },
-    { "kv_replica",  "neighbouring ranks hold the same key and value heads for other queries" },
+    { "kv_replica",  "the ranks hold the same key/value heads for other queries" },
     { "expert_data", "the ranks hold the same experts and see other tokens" },
     { "tied",        "one tensor is used in two stages" },
 };
@@ -266,7 +276,7 @@ void sw_explain_gradients(const sw_explain *e)
         return;
     sw_text_line(e->out, "%s", "");
     sw_text_line(e->out, "gradients of one step");
-    sw_text_table_put(&table, 2, e->out);
+    sw_text_table_put(&table, 2, table.n_columns, e->out);
 }
 
 /* ---- the largest whole tensors ---- */
@@ -292,7 +302,8 @@ static void insert(whole_tensor largest[LARGEST], uint32_t *n, whole_tensor tens
     largest[at] = tensor;
 }
 
-static sw_status put_whole_tensor(const sw_explain *e, sw_text_table *table, const whole_tensor *w, sw_error *err)
+static sw_status put_whole_tensor(const sw_explain *e, sw_text_table *table, const whole_tensor *w,
+                                  sw_error *err)
 {
     const sw_explain_group *group = &e->groups[w->group];
     const sw_spec *spec = &e->plan->specs[group->first];
@@ -326,8 +337,9 @@ static sw_status put_largest(const sw_explain *e, sw_error *err)
             bool is_whole = f->places.on[SW_ON_TP].kind == SW_PLACE_REPLICATE &&
                             f->places.on[SW_ON_EP].kind == SW_PLACE_REPLICATE && f->shape != NULL;
             if (is_whole)
-                insert(largest, &n,
-                       (whole_tensor){g, k, (double)sw_cost_bytes(f->dtype, f->shape->elems) * e->groups[g].n});
+                insert(
+                    largest, &n,
+                    (whole_tensor){g, k, (double)sw_cost_bytes(f->dtype, f->shape->elems) * e->groups[g].n});
         }
     }
     if (n == 0 || (e->plan->tp == 1 && e->plan->ep == 1))
@@ -337,7 +349,7 @@ static sw_status put_largest(const sw_explain *e, sw_error *err)
     for (uint32_t i = 0; i < n; i++)
         SW_TRY(put_whole_tensor(e, &table, &largest[i], err));
     sw_text_line(e->out, "%s", "");
-    sw_text_table_put(&table, 0, e->out);
+    sw_text_table_put(&table, 0, table.n_columns, e->out);
     return SW_OK;
 }
 

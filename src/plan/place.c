@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "plan/companion.h"
 #include "plan/fault.h"
 #include "plan/heads.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
+#include "plan/quant.h"
 #include "plan/role.h"
 
 /* One placement under way. */
@@ -23,7 +23,8 @@ typedef struct placing {
     const sw_place_what *what;
     const sw_class *class_;
     sw_axes_of axes;
-    const sw_shape *shape; /* as seen: the view, if there is one */
+    sw_quant_geometry quant; /* of a companion */
+    const sw_shape *shape;   /* as seen: the view, if there is one */
     sw_facts *out;
     uint32_t fault;
 } placing;
@@ -94,100 +95,6 @@ static sw_side side_of(const placing *p)
     }
 }
 
-/* Logical rows that one stored row stands for, when the config or the shapes say so; 0 when they contradict.
- */
-static uint64_t factor_of(const placing *p, sw_factor factor, uint64_t stored, uint64_t logical)
-{
-    const sw_quantization *q = &p->plan->model->config.quantization;
-    int64_t said = 0;
-
-    switch (factor) {
-    case SW_FACTOR_ONE:
-        return 1;
-    case SW_FACTOR_PACK:
-        return q->bits > 0 && 32 % q->bits == 0 ? (uint64_t)(32 / q->bits) : 0;
-    case SW_FACTOR_GROUP:
-        if (q->group_size > 0)
-            return (uint64_t)q->group_size;
-        return q->group_size < 0 ? UINT64_MAX : 0; /* -1: one group for the whole row */
-    case SW_FACTOR_BLOCK_ROWS:
-        said = q->block_rows;
-        break;
-    case SW_FACTOR_BLOCK_COLS:
-        said = q->block_cols;
-        break;
-    }
-    if (stored == 1)
-        return logical == 0 ? 1 : logical; /* one scale for all of them */
-    if (stored == logical)
-        return 1;
-    if (said > 0)
-        return (uint64_t)said;
-    return logical % stored == 0 ? logical / stored : 0;
-}
-
-/* The weight that a companion belongs to, or NULL (then its own dims are all that is known). */
-static const sw_tensor_entry *weight_of(const placing *p)
-{
-    static const char *const leaves[] = {".weight", ".qweight", ".weight_packed"};
-    const sw_companion *c = p->class_->companion;
-    size_t stem = p->what->fqn_length - strlen(c->suffix);
-    char name[1024];
-
-    if (stem + sizeof ".weight_packed" > sizeof name)
-        return NULL;
-    for (size_t i = 0; i < SW_COUNT(leaves); i++) {
-        int n = snprintf(name, sizeof name, "%.*s%s", (int)stem, p->what->fqn, leaves[i]);
-        const sw_tensor_entry *t = sw_tensor_list_find(&p->plan->model->list, name, (size_t)n);
-        if (t != NULL && t->shape != NULL)
-            return t;
-    }
-    return NULL;
-}
-
-/* Logical extent of one side of the weight a companion belongs to; 0 when unknown. */
-static uint64_t logical_extent(const placing *p, bool is_out)
-{
-    const sw_tensor_entry *weight = weight_of(p);
-    const sw_quantization *q = &p->plan->model->config.quantization;
-    uint64_t pack = q->bits > 0 && 32 % q->bits == 0 ? (uint64_t)(32 / q->bits) : 1;
-
-    if (weight == NULL || weight->shape->n_dims != 2)
-        return 0;
-    size_t n = weight->name_length;
-    bool is_qweight = n > 8 && memcmp(weight->name + n - 8, ".qweight", 8) == 0;
-    uint64_t out = weight->shape->dims[is_qweight ? 1 : 0];
-    uint64_t in = weight->shape->dims[is_qweight ? 0 : 1];
-    if (q->method == SW_QUANTIZATION_GPTQ || q->method == SW_QUANTIZATION_MLX ||
-        q->method == SW_QUANTIZATION_COMPRESSED_TENSORS)
-        in *= weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32 ? pack : 1;
-    if (q->method == SW_QUANTIZATION_AWQ)
-        out *= weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32 ? pack : 1;
-    return is_out ? out : in;
-}
-
-/* Axes of a companion: its own table row, moved up by the expert dim when stacked. */
-static void axes_of_companion(placing *p)
-{
-    const sw_companion *c = p->class_->companion;
-    int front = p->where.is_stacked ? 1 : 0;
-    int n_dims = (int)p->shape->n_dims;
-    uint64_t out = logical_extent(p, true);
-    uint64_t in = logical_extent(p, false);
-
-    p->axes = (sw_axes_of){.expert_dim = p->where.is_stacked ? 0 : -1, .out_dim = -1, .in_dim = -1};
-    p->axes.out_factor = 1;
-    p->axes.in_factor = 1;
-    if (c->out_dim >= 0 && c->out_dim + front < n_dims) {
-        p->axes.out_dim = (int8_t)(c->out_dim + front);
-        p->axes.out_factor = factor_of(p, c->out_factor, p->shape->dims[p->axes.out_dim], out);
-    }
-    if (c->in_dim >= 0 && c->in_dim + front < n_dims) {
-        p->axes.in_dim = (int8_t)(c->in_dim + front);
-        p->axes.in_factor = factor_of(p, c->in_factor, p->shape->dims[p->axes.in_dim], in);
-    }
-}
-
 /* The stored tensor seen as [experts, a, b] where experts stand in rows one below the other (DBRX). */
 static void see_as_experts(placing *p)
 {
@@ -216,7 +123,13 @@ static void find_axes(placing *p)
     sw_form form = p->class_->form;
 
     if (p->class_->companion != NULL && !(p->class_->flags & SW_ROW_QUANTISED)) {
-        axes_of_companion(p);
+        sw_quant_geometry_of(p->plan, p->class_->companion, p->what->fqn, p->what->fqn_length, p->shape,
+                             p->where.is_stacked, &p->quant);
+        p->axes = p->quant.axes;
+        if (p->quant.mismatch[0] != '\0') {
+            complain(p, "quant_mismatch", p->quant.mismatch,
+                     "check quantization_config (bits, group_size, weight_block_size) against the tensors");
+        }
         return;
     }
     if (p->where.is_stacked)
@@ -312,7 +225,7 @@ static void cut_side(placing *p, sw_side side)
         return; /* one scale for the whole side */
     uint64_t extent = stored * factor;
     if (c->companion != NULL && !c->companion->is_weight) {
-        uint64_t weight = logical_extent(p, side == SW_SIDE_OUT);
+        uint64_t weight = side == SW_SIDE_OUT ? p->quant.out : p->quant.in;
         extent = weight != 0 ? weight : extent;
     }
     bool tower = p->where.is_tower;
@@ -454,7 +367,7 @@ static void place_tensor(placing *p, const sw_template *template_)
     bool extends = c->role == SW_ROLE_MOE_EXPERT && has_ep && plan->ep_mode == SW_EP_TP_EXTEND;
 
     place_on(&f->places, SW_ON_TP, (sw_placement){0});
-    if (has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
+    if (has_tp && p->fault == UINT32_MAX && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
         !keeps_whole_when_ordered(p, side))
         cut_side(p, side);
     if (c->role == SW_ROLE_MOE_EXPERT && has_ep && !is_whole)

@@ -89,6 +89,15 @@ static sw_status describe_model(sw_plan *plan, const sw_model *model, sw_error *
     return SW_OK;
 }
 
+/* What was odd about the model's files stands first in the report. */
+static void note_remarks(sw_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->model->n_remarks; i++) {
+        const sw_finding *r = &plan->model->remarks[i];
+        (void)sw_plan_fault(plan, r->severity, r->code, r->fqn, strlen(r->fqn), r->help, "%s", r->what);
+    }
+}
+
 /* A checkpoint whose names carry another prefix than the family's table is planned, and told so. */
 static void note_prefix(sw_plan *plan)
 {
@@ -100,7 +109,8 @@ static void note_prefix(sw_plan *plan)
 
     for (uint32_t i = 0; i < model->n_patterns; i++) {
         const sw_pattern_node *p = &model->patterns[i];
-        n_matched += p->row != NULL;
+        const sw_class *c = sw_class_of(plan, p->first_param);
+        n_matched += p->row != NULL || c->source == SW_RULE_FAMILY; /* companions go by their weight's row */
         if (p->row == NULL || p->prefix_cut == 0)
             continue;
         n_shifted += p->n_params;
@@ -123,6 +133,7 @@ static void note_prefix(sw_plan *plan)
 
 static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
 {
+    note_remarks(plan);
     SW_TRY(sw_classify(plan, overrides, err));
     note_prefix(plan);
     if (plan->derive) {

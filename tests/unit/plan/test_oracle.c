@@ -159,8 +159,6 @@ static verdict backward_row(const oracle_difference *d)
         return NOT_MINE;
     const sw_placement *out = on_tp(&d->spec->out_src);
     bool is_split = is_kind(out, SW_PLACE_PARTIAL, 0) || is_kind(out, SW_PLACE_SHARD, -1);
-    if (ends(d->found, "=all_reduce(ep)"))
-        return right_if(of(d, SW_BOUNDARY_MOE_MLP) && d->plan->ep_mode == SW_EP_AXIS);
     return right_if(ends(d->found, "=all_reduce(tp)") && is_split &&
                     is_kind(on_tp(&d->spec->in_src), SW_PLACE_REPLICATE, 0) &&
                     is_kind(on_tp(&d->spec->in_dst), SW_PLACE_REPLICATE, 0));
@@ -470,12 +468,14 @@ static verdict expert_scales(const oracle_difference *d)
 
 /* ---- rules: mixers and towers ---- */
 
+/* Nothing is cut, the sequence is seen whole; latent attention beside mixers (Kimi-Linear) is none. */
 static bool is_mixer_whole(const oracle_difference *d)
 {
     const sw_spec *spec = d->spec;
 
     for (uint32_t i = 0; i < spec->n_params; i++) {
-        if (d->plan->facts[spec->params[i].facts].places.on[SW_ON_TP].kind != SW_PLACE_REPLICATE)
+        if (d->plan->facts[spec->params[i].facts].places.on[SW_ON_TP].kind != SW_PLACE_REPLICATE ||
+            strncmp(spec->params[i].path, "kv_b_proj", 9) == 0)
             return false;
     }
     return is_kind(on_tp(&spec->in_dst), SW_PLACE_REPLICATE, 0) &&
@@ -625,7 +625,8 @@ static void fold(const char *name, char *out, size_t capacity)
 
     for (const char *at = name; *at != '\0' && n + 2 < capacity;) {
         size_t digits = strspn(at, "0123456789");
-        bool is_number = digits > 0 && (at == name || at[-1] == '.') && (at[digits] == '.' || at[digits] == '\0');
+        bool is_number =
+            digits > 0 && (at == name || at[-1] == '.') && (at[digits] == '.' || at[digits] == '\0');
         out[n++] = is_number ? '#' : *at;
         at += is_number ? digits : 1;
     }

@@ -1,0 +1,51 @@
+/*
+ * Parts: which elements of a tensor one stored tensor holds. A part is a product of one list of ranges per
+ * dim: along each dim the stored tensor is these ranges of the whole, one after the other. So a part is an
+ * ordinary dense tensor, and the boxes of the manifest are the product of its ranges. Pure arithmetic.
+ */
+#ifndef SW_CHECKPOINT_PART_H
+#define SW_CHECKPOINT_PART_H
+
+#include "base/arena.h"
+#include "io/tensor_list.h"
+#include "shardwright/mesh.h"
+
+typedef struct sw_pieces {
+    uint32_t n;
+    sw_range *ranges; /* ascending, not empty, not touching unless they must stay apart */
+} sw_pieces;
+
+typedef struct sw_part {
+    uint32_t n_dims;
+    sw_pieces along[SW_MAX_DIMS];
+} sw_part;
+
+/* The whole tensor. */
+sw_status sw_part_whole(sw_part *out, const uint64_t *dims, uint32_t n_dims, sw_arena *arena, sw_error *err);
+
+/* Rows held along a dim; elements held. */
+uint64_t sw_part_extent(const sw_part *part, uint32_t dim);
+uint64_t sw_part_elems(const sw_part *part);
+
+/* Elements that two parts of one tensor share. */
+uint64_t sw_part_overlap(const sw_part *a, const sw_part *b);
+
+/* Same ranges in the same order. */
+bool sw_part_equal(const sw_part *a, const sw_part *b);
+
+/* Boxes of a part, row-major over its ranges: count, and the i-th as begins and extents. */
+uint64_t sw_part_box_count(const sw_part *part);
+void sw_part_box(const sw_part *part, uint64_t i, uint64_t *begin, uint64_t *extent);
+
+/* The part whose boxes these are; SW_E_FORMAT when they are not a product of ranges in row-major order. */
+sw_status sw_part_from_boxes(sw_part *out, const uint64_t *begins, const uint64_t *extents, uint32_t n_boxes,
+                             uint32_t n_dims, sw_arena *arena, sw_error *err);
+
+/*
+ * Do `owners` hold every element of a tensor of these dims exactly once? SW_E_FORMAT says what is missing or
+ * double: *covered gets the elements that are held at least once, *twice those held more than once.
+ */
+sw_status sw_parts_cover(const sw_part *owners, uint32_t n_owners, const uint64_t *dims, uint32_t n_dims,
+                         uint64_t *covered, uint64_t *twice, sw_error *err);
+
+#endif

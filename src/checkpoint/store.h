@@ -1,0 +1,93 @@
+/*
+ * A store: a checkpoint on disk, of either kind, as logical tensors and the parts that hold them. A Hugging
+ * Face folder holds each tensor in one part that is the whole; a sharded folder has one part a file and
+ * tensor, as its manifest says. Files are mapped for reading. Optimizer state is further tensors
+ * (optim.m.NAME, optim.v.NAME, optim.master.NAME).
+ */
+#ifndef SW_CHECKPOINT_STORE_H
+#define SW_CHECKPOINT_STORE_H
+
+#include "base/file.h"
+#include "base/map.h"
+#include "checkpoint/part.h"
+#include "plan/plan_data.h"
+
+typedef enum sw_store_kind { SW_STORE_HF = 0, SW_STORE_SHARDED } sw_store_kind;
+
+typedef struct sw_store_file {
+    const char *name; /* inside the folder */
+    const char *path;
+    uint64_t n_bytes;
+    uint64_t data_begin; /* first byte of the data section */
+    sw_file_map map;     /* of the whole file; empty until sw_store_map() */
+    bool is_missing;
+} sw_store_file;
+
+/* One stored tensor. */
+typedef struct sw_store_part {
+    uint32_t file;
+    uint64_t begin; /* from the start of the file's data section */
+    uint64_t n_bytes;
+    sw_part part;
+    bool is_replica; /* a copy of what another part owns */
+    bool has_hash;
+    uint64_t hash; /* xxh3 of its bytes */
+} sw_store_part;
+
+typedef struct sw_store_tensor {
+    const char *name;
+    uint32_t name_length;
+    sw_dtype dtype;
+    const char *dtype_word; /* as in the header */
+    const sw_shape *shape;
+    const sw_shape *view; /* NULL: as stored; else parts speak of its dims */
+    uint32_t first_part;  /* into parts */
+    uint32_t n_parts;
+} sw_store_tensor;
+
+typedef struct sw_store {
+    sw_store_kind kind;
+    const char *path;
+    sw_arena *arena;
+    sw_store_file *files;
+    uint32_t n_files;
+    sw_store_tensor *tensors; /* in the order of the source */
+    uint32_t n_tensors;
+    sw_store_part *parts;
+    uint32_t n_parts;
+    sw_map by_name;
+    const char **extra_files; /* small files to carry along: config.json, tokenizer ... */
+    uint32_t n_extra_files;
+    /* of a sharded folder */
+    uint64_t fingerprint;   /* of the model; 0: unknown */
+    const char *plan_path;  /* NULL: none */
+    const char *state_json; /* scalars of the training state, verbatim; NULL: none */
+    size_t state_length;
+} sw_store;
+
+/* Choices for opening; zero is strict. */
+typedef struct sw_store_options {
+    bool is_lenient; /* verify: collect what is wrong in `report` and go on */
+    sw_report *report;
+} sw_store_options;
+
+/*
+ * Open a Hugging Face folder, one .safetensors file, or a sharded folder (a manifest.json decides).
+ * *.partial-* folders are never taken for a checkpoint. A sharded folder whose manifest or plan is gone is
+ * put together from the files' own metadata. SW_E_IO, SW_E_FORMAT, SW_E_LIMIT, SW_E_NO_MEMORY.
+ */
+sw_status sw_store_open(sw_store **out, const char *path, const sw_store_options *options, sw_error *err);
+void sw_store_close(sw_store *store);
+
+const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, size_t length);
+
+/* Map a file's bytes (once); SW_E_IO when it changed size since it was opened. */
+sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err);
+
+/* Extents that parts of the tensor speak of. */
+static inline const sw_shape *sw_store_dims(const sw_store_tensor *tensor)
+{
+    return tensor->view != NULL ? tensor->view : tensor->shape;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * A target: the files that are to be written and the part of which tensor each stored tensor in them is. Made
+ * from a plan (a sharded folder) or from a size limit (a Hugging Face folder); the copy engine fills it.
+ */
+#ifndef SW_CHECKPOINT_TARGET_H
+#define SW_CHECKPOINT_TARGET_H
+
+#include "checkpoint/store.h"
+
+typedef struct sw_target_part {
+    uint32_t tensor;  /* index in the source store */
+    const char *name; /* name in the file */
+    uint32_t n_dims;  /* as stored */
+    uint64_t dims[SW_MAX_DIMS];
+    uint64_t n_bytes;
+    uint64_t begin; /* from the start of the data section, filled with the header */
+    sw_part part;   /* in the dims of sw_store_dims() */
+    bool is_replica;
+    uint64_t hash; /* xxh3 of its bytes, filled by the copy */
+} sw_target_part;
+
+typedef struct sw_target_file {
+    const char *name;
+    int32_t pp, tp, ep; /* coordinate; -1: the axis does not tell files of this set apart */
+    uint32_t first_part;
+    uint32_t n_parts;
+    sw_buffer header; /* 8-byte length and header */
+    uint64_t data_bytes;
+} sw_target_file;
+
+typedef struct sw_target {
+    sw_arena *arena;
+    sw_target_file *files;
+    uint32_t n_files;
+    sw_target_part *parts;
+    uint32_t n_parts;
+} sw_target;
+
+/* Files of a sharded folder (decisions 30 and 48): every tensor of the source by its place in the plan. */
+sw_status sw_target_of_plan(sw_target **out, const sw_store *source, const sw_plan *plan, sw_error *err);
+
+/* Files of a Hugging Face folder, filled in order up to `max_bytes` of tensor data each; optimizer state
+ * apart. */
+sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t max_bytes, sw_error *err);
+
+void sw_target_destroy(sw_target *target);
+
+/* Bytes of all files, headers included. */
+uint64_t sw_target_bytes(const sw_target *target);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * Where a given plan differs from the one that would be derived today for its model, mesh and switches. That
+ * is no fault: a plan may be written by hand, or by a release with other rules. What an override touched is
+ * passed over, since the overrides are not in the file.
+ */
+#include "plan/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/status.h"
+#include "mesh/placement.h"
+#include "plan/fault.h"
+#include "plan/intern.h"
+#include "plan/layout.h"
+
+enum { MOST_LISTED = 50 };
+
+typedef struct comparing {
+    const sw_plan *given;
+    const sw_plan *derived;
+    sw_plan *work;
+    uint32_t n_unlisted;
+    uint32_t first_fault; /* faults of the working copy before the first difference */
+} comparing;
+
+void sw_check_places_text(const sw_places *places, char *text, size_t capacity)
+{
+    static const int order[] = {SW_ON_TP, SW_ON_CP, SW_ON_EP};
+    static const char *const names[SW_ON_COUNT_] = {[SW_ON_CP] = "cp", [SW_ON_EP] = "ep", [SW_ON_TP] = "tp"};
+    size_t used = 0;
+
+    (void)snprintf(text, capacity, "nothing");
+    for (size_t i = 0; i < SW_COUNT(order) && used + 1 < capacity; i++) {
+        char one[128];
+        if ((places->present & (1U << order[i])) == 0)
+            continue;
+        (void)sw_placement_text(&places->on[order[i]], one, sizeof one);
+        (void)snprintf(text + used, capacity - used, "%s%s=%s", used == 0 ? "" : " ", names[order[i]], one);
+        used = strlen(text);
+    }
+}
+
+static void differs(comparing *c, const char *fqn, size_t length, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void differs(comparing *c, const char *fqn, size_t length, const char *format, ...)
+{
+    char what[700];
+    va_list args;
+
+    if (c->work->n_faults - c->first_fault >= MOST_LISTED) {
+        c->n_unlisted++;
+        return;
+    }
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", fqn, length, "", "%s", what);
+}
+
+/* ---- parameters ---- */
+
+static bool is_same_places(const sw_places *a, const sw_places *b)
+{
+    bool same = a->present == b->present;
+
+    for (int axis = 0; same && axis < SW_ON_COUNT_; axis++)
+        same = (a->present & (1U << axis)) == 0 || sw_placement_equal(&a->on[axis], &b->on[axis]);
+    return same;
+}
+
+static bool is_same_shape(const sw_shape *a, const sw_shape *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->n_dims == b->n_dims && memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0;
+}
+
+/* The first thing that differs besides role, placement and gradient, or NULL. Only what a plan file says
+ * counts. */
+static const char *other_difference(const sw_facts *a, const sw_facts *b)
+{
+    const uint32_t in_groups = SW_ROW_QUANTISED | SW_ROW_IN_GROUPS;
+
+    if (!is_same_shape(a->view, b->view))
+        return "view";
+    if (a->layout != b->layout ||
+        (a->layout != SW_LAYOUT_PLAIN && (a->parts > 1 ? a->parts : 1) != (b->parts > 1 ? b->parts : 1)))
+        return "layout";
+    if (a->out_dim != b->out_dim || a->in_dim != b->in_dim)
+        return "dims";
+    if (a->is_trained != b->is_trained || (a->reason == NULL) != (b->reason == NULL) ||
+        (a->reason != NULL && strcmp(a->reason, b->reason) != 0))
+        return "trained";
+    if (((a->flags ^ b->flags) & SW_ROW_FULL_NORM) != 0)
+        return "full_norm";
+    if (((a->flags & in_groups) == 0) != ((b->flags & in_groups) == 0))
+        return "in_groups";
+    return a->is_rank0_only != b->is_rank0_only ? "added_on" : NULL;
+}
+
+static void compare_param(comparing *c, const sw_spec *spec, const sw_spec_param *given,
+                          const sw_spec_param *derived)
+{
+    const sw_facts *a = &c->given->facts[given->facts];
+    const sw_facts *b = &c->derived->facts[derived->facts];
+    const char *other = other_difference(a, b);
+    char fqn[4096];
+    size_t length = 0;
+    char a_text[256];
+    char b_text[256];
+    bool same_places = is_same_places(&a->places, &b->places);
+    bool same_sums = sw_check_same_sums(&a->grad, &b->grad);
+
+    if (a->is_placed || (a->role == b->role && same_places && same_sums && other == NULL))
+        return;
+    length = sw_check_fqn(spec, given, fqn, sizeof fqn);
+    if (a->role != b->role) {
+        differs(c, fqn, length, "role %s; %s is derived", sw_role_name(a->role), sw_role_name(b->role));
+    } else if (!same_places) {
+        sw_check_places_text(&a->places, a_text, sizeof a_text);
+        sw_check_places_text(&b->places, b_text, sizeof b_text);
+        differs(c, fqn, length, "placement %s; %s is derived", a_text, b_text);
+    } else if (!same_sums) {
+        sw_check_sums_text(&a->grad, a_text, sizeof a_text);
+        sw_check_sums_text(&b->grad, b_text, sizeof b_text);
+        differs(c, fqn, length, "gradient summed over %s; over %s is derived", a_text, b_text);
+    } else {
+        differs(c, fqn, length, "another %s is derived", other);
+    }
+}
+
+static bool is_same_path(const sw_spec_param *a, const sw_spec_param *b)
+{
+    return a->path_length == b->path_length && memcmp(a->path, b->path, a->path_length) == 0;
+}
+
+/* Where each path of the spec is; false without memory. */
+static bool index_paths(const sw_spec *spec, sw_map *by_path)
+{
+    for (uint32_t k = 0; k < spec->n_params; k++) {
+        bool is_new = false;
+        if (sw_map_put(by_path, spec->params[k].path, spec->params[k].path_length, k, &is_new) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* In each order first: only a plan that was edited needs the map. */
+static sw_status compare_params(comparing *c, const sw_spec *given, const sw_spec *derived, sw_error *err)
+{
+    sw_map by_path SW_AUTO(sw_map_clear) = {0};
+
+    for (uint32_t k = 0; k < given->n_params; k++) {
+        const sw_spec_param *p = &given->params[k];
+        const sw_spec_param *q = k < derived->n_params ? &derived->params[k] : NULL;
+        if (q == NULL || !is_same_path(p, q)) {
+            if (by_path.n_used == 0 && !index_paths(derived, &by_path))
+                return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare plans");
+            const uint32_t *at = sw_map_find(&by_path, p->path, p->path_length);
+            q = at == NULL ? NULL : &derived->params[*at];
+        }
+        if (q != NULL)
+            compare_param(c, given, p, q);
+        else
+            differs(c, given->fqn, given->fqn_length,
+                    "holds '%.*s', which is derived elsewhere or not at all", (int)p->path_length, p->path);
+    }
+    return SW_OK;
+}
+
+/* ---- boundaries ---- */
+
+static bool is_same_io(const sw_io *a, const sw_io *b)
+{
+    bool same = a->is_declared == b->is_declared && a->n == b->n;
+
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->entries[i].name, b->entries[i].name) == 0 &&
+               is_same_places(&a->entries[i].places, &b->entries[i].places);
+    return same;
+}
+
+static const char *contract_difference(const sw_spec *a, const sw_spec *b)
+{
+    if (!is_same_io(&a->in_src, &b->in_src))
+        return "in_src";
+    if (!is_same_io(&a->in_dst, &b->in_dst))
+        return "in_dst";
+    if (!is_same_io(&a->out_src, &b->out_src))
+        return "out_src";
+    if (!is_same_io(&a->out_dst, &b->out_dst))
+        return "out_dst";
+    if (a->needs_cp_attn != b->needs_cp_attn)
+        return "needs_cp_attn";
+    return a->ep_size != b->ep_size ? "ep_size" : NULL;
+}
+
+static sw_status compare_spec(comparing *c, const sw_spec *given, sw_error *err)
+{
+    const sw_spec *derived = sw_plan_find_spec(c->derived, given->fqn, given->fqn_length);
+
+    if (given->n_overrides > 0 || given->is_inserted)
+        return SW_OK;
+    if (derived == NULL) {
+        differs(c, given->fqn, given->fqn_length, "no boundary is derived here");
+        return SW_OK;
+    }
+    const char *contract = contract_difference(given, derived);
+    if (given->type != derived->type)
+        differs(c, given->fqn, given->fqn_length, "type %s; %s is derived",
+                sw_boundary_type_name(given->type), sw_boundary_type_name(derived->type));
+    else if (contract != NULL)
+        differs(c, given->fqn, given->fqn_length, "another %s is derived", contract);
+    return compare_params(c, given, derived, err);
+}
+
+static sw_status compare(comparing *c, sw_error *err)
+{
+    for (uint32_t i = 0; i < c->given->n_specs; i++)
+        SW_TRY(compare_spec(c, &c->given->specs[i], err));
+    for (uint32_t i = 0; i < c->derived->n_specs; i++) {
+        const sw_spec *d = &c->derived->specs[i];
+        if (sw_plan_find_spec(c->given, d->fqn, d->fqn_length) == NULL)
+            differs(c, d->fqn, d->fqn_length, "a boundary is derived here, and the plan has none");
+    }
+    if (c->n_unlisted > 0)
+        (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0, "",
+                            "and %u more differences from the derived plan", c->n_unlisted);
+    return SW_OK;
+}
+
+/* Without its overrides a model may have no plan at all. */
+static void not_derivable(const sw_plan *given, sw_plan *work, const sw_error *why)
+{
+    bool is_overridden = false;
+
+    for (uint32_t i = 0; i < given->n_specs; i++)
+        is_overridden = is_overridden || given->specs[i].n_overrides > 0;
+    (void)sw_plan_fault(
+        work, is_overridden ? SW_SEVERITY_NOTE : SW_SEVERITY_WARNING, "not_derivable", "", 0, why->help,
+        "the plan cannot be compared with a derived one: without overrides the model has no plan on this "
+        "mesh: %s",
+        why->what);
+}
+
+sw_status sw_check_derived(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err)
+{
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+    sw_plan *derived = NULL;
+    sw_error why = {0};
+
+    options.no_sequence_parallel = !given->sequence_parallel;
+    options.loss_parallel = given->loss_parallel;
+    options.allow_uncovered = given->allow_uncovered;
+    sw_status status = sw_plan_create(&derived, model, given->mesh, &options, &why);
+    if (status == SW_E_PLAN) {
+        not_derivable(given, work, &why);
+        return SW_OK;
+    }
+    if (status != SW_OK) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    comparing c = {.given = given, .derived = derived, .work = work, .first_fault = work->n_faults};
+    status = compare(&c, err);
+    sw_plan_destroy(derived);
+    return status;
+}
