@@ -55,7 +55,7 @@ run_tests() {
     failed=$((failed + bad))
     skipped=$((skipped + left))
     if [ "$bad" -ne 0 ]; then
-        grep -vE '^ *Start +[0-9]+:|Test +#[0-9]+:.*(Passed|Skipped)' "$folder/test.log" | tail -n 400
+        grep -vE '^ *Start +[0-9]+:|Test +#[0-9]+:.*(Passed|Skipped)' "$folder/test.log" | tail -n 200
     fi
     echo "test $preset: $((all - bad - left)) passed, $bad failed, $left skipped ($(($(seconds) - start)) s)"
     # A test that cannot run says why.

@@ -12,12 +12,12 @@
 
 typedef struct sw_pieces {
     uint32_t n;
-    sw_range *ranges; /* ascending, not empty, not touching unless they must stay apart */
+    const sw_range *ranges; /* ascending, not empty, not touching */
 } sw_pieces;
 
 typedef struct sw_part {
     uint32_t n_dims;
-    sw_pieces along[SW_MAX_DIMS];
+    const sw_pieces *along; /* one a dim; shared between equal parts (layers repeat) and never changed */
 } sw_part;
 
 /* The whole tensor. */

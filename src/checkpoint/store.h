@@ -21,6 +21,7 @@ typedef struct sw_store_file {
     uint64_t data_begin; /* first byte of the data section */
     sw_file_map map;     /* of the whole file; empty until sw_store_map() */
     bool is_missing;
+    int32_t pp, tp, ep; /* coordinate; -1: the axis does not tell files of this set apart */
 } sw_store_file;
 
 /* One stored tensor. */
@@ -29,7 +30,8 @@ typedef struct sw_store_part {
     uint64_t begin; /* from the start of the file's data section */
     uint64_t n_bytes;
     sw_part part;
-    bool is_replica; /* a copy of what another part owns */
+    sw_part owned;   /* what of it no lower coordinate holds too: all, nothing, or some of its ranges */
+    bool is_replica; /* a copy of what other parts own: it owns nothing */
     bool has_hash;
     uint64_t hash; /* xxh3 of its bytes */
 } sw_store_part;

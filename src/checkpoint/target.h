@@ -15,6 +15,7 @@ typedef struct sw_target_part {
     uint64_t n_bytes;
     uint64_t begin; /* from the start of the data section, filled with the header */
     sw_part part;   /* in the dims of sw_store_dims() */
+    sw_part owned;  /* as in a store's part */
     bool is_replica;
     uint64_t hash; /* xxh3 of its bytes, filled by the copy */
 } sw_target_part;

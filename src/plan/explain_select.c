@@ -48,19 +48,19 @@ typedef struct question {
     const char *pattern;
     size_t length;
     bool is_glob;
-    sw_buffer name;
+    sw_buffer *name;
 } question;
 
 static bool glob_matches(question *q, const sw_spec *spec, const char *path, size_t path_length,
                          const char *tail)
 {
-    q->name.length = 0;
-    sw_buffer_append(&q->name, spec->fqn, spec->fqn_length);
+    q->name->length = 0;
+    sw_buffer_append(q->name, spec->fqn, spec->fqn_length);
     if (spec->fqn_length > 0 && path_length > 0)
-        sw_buffer_putc(&q->name, '.');
-    sw_buffer_append(&q->name, path, path_length);
-    sw_buffer_puts(&q->name, tail);
-    const char *text = sw_buffer_text(&q->name);
+        sw_buffer_putc(q->name, '.');
+    sw_buffer_append(q->name, path, path_length);
+    sw_buffer_puts(q->name, tail);
+    const char *text = sw_buffer_text(q->name);
     return text != NULL && sw_glob_match(q->pattern, text);
 }
 
@@ -88,13 +88,12 @@ static bool matches_stack(question *q, const sw_spec *spec, const sw_ep_stack *s
 
 static bool matches_boundary(question *q, const sw_spec *spec)
 {
-    const char *rest = behind(spec, q->pattern);
-
     if (q->is_glob)
         return glob_matches(q, spec, "", 0, "");
-    if (spec->is_tied_alias && rest != NULL && strcmp(rest, "weight") == 0)
-        return true; /* the name of the tensor that is stored elsewhere */
-    return is_at_or_below(spec->fqn, spec->fqn_length, q->pattern, q->length);
+    if (is_at_or_below(spec->fqn, spec->fqn_length, q->pattern, q->length))
+        return true;
+    const char *rest = spec->is_tied_alias ? behind(spec, q->pattern) : NULL;
+    return rest != NULL && strcmp(rest, "weight") == 0; /* the name of the tensor that is stored elsewhere */
 }
 
 /* The parameters of a spec that match; false when none does. */
@@ -179,17 +178,18 @@ static sw_status select_matching(sw_explain *e, question *q, sw_error *err)
         }
         any = any || e->is_shown[i];
     }
-    if (q->name.failed)
+    if (q->name->failed)
         return no_memory(err);
     return any ? SW_OK : matches_nothing(e, q, err);
 }
 
 static sw_status select_by(sw_explain *e, const char *pattern, sw_error *err)
 {
-    question q = {.pattern = pattern, .length = strlen(pattern), .is_glob = sw_glob_is_pattern(pattern)};
+    sw_buffer name = {0};
+    question q = {pattern, strlen(pattern), sw_glob_is_pattern(pattern), &name};
 
     sw_status status = select_matching(e, &q, err);
-    sw_buffer_clear(&q.name);
+    sw_buffer_clear(&name);
     return status;
 }
 

@@ -184,11 +184,10 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
     if (table.n_cells == SW_COUNT(titles) || table.failed)
         return table.failed ? no_memory(err) : SW_OK;
     sw_text_line(e->out, "%s", "");
-    sw_text_line(
-        e->out,
-        "activations of one step%s: how often, and the bytes that a rank receives for each token of its",
-        e->plan->n_stages > 1 ? ", all stages together" : "");
-    sw_text_line(e->out, "dp and cp part, forward and backward together (2 bytes an element, rings)");
+    sw_text_line(e->out, "activations of one step%s: how often, and the bytes that a rank receives for",
+                 e->plan->n_stages > 1 ? " (all stages together)" : "");
+    sw_text_line(e->out,
+                 "each token of its dp and cp part, both directions together (2 bytes an element, rings)");
     sw_text_table_put(&table, 2, table.n_columns, e->out);
     return SW_OK;
 }
@@ -199,8 +198,8 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
 static const struct { const char *reason, *words; } reasons[] = {
     { "data",        "the ranks see other samples" },
     { "context",     "the ranks see other tokens of a sequence" },
-    { "sequence",    "whole over the axis, but the ranks see other tokens" },
-    { "partial",     "whole over the axis, but used where each rank makes a part of a sum" },
+    { "sequence",    "whole over the axis; the ranks see other tokens" },
+    { "partial",     "whole over the axis; each rank makes a part of a sum" },
     { "kv_replica",  "the ranks hold the same key/value heads for other queries" },
     { "expert_data", "the ranks hold the same experts and see other tokens" },
     { "tied",        "one tensor is used in two stages" },

@@ -10,28 +10,22 @@
 
 #include "plan/fault.h"
 #include "plan/heads.h"
+#include "plan/sizes.h"
 
-enum { HIGHEST_TP = 1024, MOST_LISTED = 16 };
+enum { HIGHEST_TP = 1024 };
 
 static bool fits(uint64_t heads, uint64_t kv, uint32_t tp)
 {
     return heads % tp == 0 && (kv == 0 || kv % tp == 0 || tp % kv == 0);
 }
 
-static size_t list(char *text, size_t capacity, uint64_t heads, uint64_t kv, bool replicated)
+static void list(sw_sizes *sizes, uint64_t heads, uint64_t kv, bool replicated)
 {
-    size_t used = 0;
-    uint32_t n = 0;
-
-    text[0] = '\0';
-    for (uint32_t tp = 1; tp <= HIGHEST_TP && n < MOST_LISTED && used + 16 < capacity; tp++) {
+    for (uint32_t tp = 1; tp <= HIGHEST_TP && sizes->n < SW_SIZES_MOST; tp++) {
         bool shares = kv != 0 && kv % tp != 0;
-        if (!fits(heads, kv, tp) || shares != replicated)
-            continue;
-        used += (size_t)snprintf(text + used, capacity - used, "%s%u", n == 0 ? "" : ", ", tp);
-        n++;
+        if (fits(heads, kv, tp) && shares == replicated)
+            (void)sw_sizes_add(sizes, tp, "");
     }
-    return used;
 }
 
 void sw_report_heads(sw_plan *plan, const sw_spec *spec)
@@ -40,9 +34,9 @@ void sw_report_heads(sw_plan *plan, const sw_spec *spec)
     uint64_t kv = sw_spec_has_keys(plan, spec) ? (uint64_t)sw_plan_attribute(plan, SW_ATTR_KV_HEADS) : 0;
     uint32_t tp = plan->tp;
     char what[256];
-    char help[320];
-    char divided[112];
-    char shared[112];
+    char help[600];
+    sw_sizes plain = {0};
+    sw_sizes shared = {0};
     size_t used = 0;
 
     if (heads % tp != 0)
@@ -58,9 +52,9 @@ void sw_report_heads(sw_plan *plan, const sw_spec *spec)
                        " key/value heads",
                        tp, heads, kv);
     }
-    size_t plain = list(divided, sizeof divided, heads, kv, false);
-    size_t extra = list(shared, sizeof shared, heads, kv, true);
-    (void)snprintf(help, sizeof help, "tp sizes that fit: %s%s%s", plain == 0 ? "none" : divided,
-                   extra == 0 ? "" : "; with key/value heads replicated: ", shared);
+    list(&plain, heads, kv, false);
+    list(&shared, heads, kv, true);
+    (void)snprintf(help, sizeof help, "tp sizes that fit: %s%s%s", sw_sizes_text(&plain),
+                   shared.n == 0 ? "" : "; with key/value heads replicated: ", shared.text);
     (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "heads", spec->fqn, spec->fqn_length, help, "%s", what);
 }

@@ -310,23 +310,16 @@ static void solve(const sw_cut_request *q, sw_cut_result *result)
         simplify(result);
 }
 
-void sw_cut_legal_ranks(const sw_cut_request *request, char *text, size_t capacity)
+void sw_cut_legal_ranks(const sw_cut_request *request, sw_sizes *sizes)
 {
-    enum { HIGHEST = 1024, MOST = 16 };
+    enum { HIGHEST = 1024 };
     sw_cut_request q = *request;
     sw_cut_result r;
-    size_t used = 0;
-    uint32_t n = 0;
 
-    text[0] = '\0';
-    for (q.ranks = 1; q.ranks <= HIGHEST && n < MOST && used + 32 < capacity; q.ranks++) {
+    for (q.ranks = 1; q.ranks <= HIGHEST && sizes->n < SW_SIZES_MOST; q.ranks++) {
         solve(&q, &r);
-        if (r.fault != NULL)
-            continue;
-        int wrote = snprintf(text + used, capacity - used, "%s%u%s", n == 0 ? "" : ", ", q.ranks,
-                             r.replicas > 1 ? " (key/value heads replicated)" : "");
-        used += wrote > 0 ? (size_t)wrote : 0;
-        n++;
+        if (r.fault == NULL)
+            (void)sw_sizes_add(sizes, q.ranks, r.replicas > 1 ? " (key/value heads replicated)" : "");
     }
 }
 
@@ -334,10 +327,9 @@ void sw_cut_solve(const sw_cut_request *request, sw_cut_result *result)
 {
     solve(request, result);
     if (result->fault != NULL && result->help[0] == '\0') {
-        char legal[192];
-        sw_cut_legal_ranks(request, legal, sizeof legal);
-        (void)snprintf(result->help, sizeof result->help, "tp sizes that fit: %s",
-                       legal[0] == '\0' ? "none" : legal);
+        sw_sizes sizes = {0};
+        sw_cut_legal_ranks(request, &sizes);
+        (void)snprintf(result->help, sizeof result->help, "tp sizes that fit: %s", sw_sizes_text(&sizes));
     }
 }
 

@@ -7,6 +7,7 @@
 #define SW_PLAN_LAYOUT_H
 
 #include "plan/plan_data.h"
+#include "plan/sizes.h"
 
 /* What a cut is asked for. Extents are logical (mathematical) rows of the side that is cut. */
 typedef struct sw_cut_request {
@@ -33,7 +34,7 @@ typedef struct sw_cut_result {
     bool is_uneven;
     const char *fault; /* stable code, or NULL */
     char what[256];
-    char help[256];
+    char help[320];
 } sw_cut_result;
 
 void sw_cut_solve(const sw_cut_request *request, sw_cut_result *result);
@@ -43,8 +44,8 @@ void sw_cut_solve(const sw_cut_request *request, sw_cut_result *result);
 bool sw_cut_scale(const sw_cut_result *logical, uint64_t extent, uint32_t ranks, uint64_t factor,
                   sw_cut_result *stored);
 
-/* Degrees from 1 on that `request` would accept, as "1, 2, 4, 8"; those that replicate are marked. */
-void sw_cut_legal_ranks(const sw_cut_request *request, char *text, size_t capacity);
+/* Degrees from 1 on that `request` would accept; those that replicate are marked. */
+void sw_cut_legal_ranks(const sw_cut_request *request, sw_sizes *sizes);
 
 /* How the stored dims of a tensor map to out, in and expert, for its form and number of dims. */
 sw_axes_of sw_form_axes(sw_form form, uint32_t n_dims);

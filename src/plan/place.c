@@ -152,16 +152,21 @@ static void note_uneven(placing *p, const sw_cut_request *q)
 {
     uint64_t chunk = (q->extent + q->ranks - 1) / q->ranks;
     uint64_t full = chunk == 0 ? 0 : q->extent / chunk;
+    uint64_t rest = q->extent - full * chunk;
+    uint64_t empty = q->ranks - full - (rest != 0);
     char help[192];
+    char tail[64] = "";
 
     if (q->layout != SW_LAYOUT_VOCAB || p->shape->n_dims < 2)
         return;
+    if (empty > 0)
+        (void)snprintf(tail, sizeof tail, ", %" PRIu64 " none", empty);
     (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks",
                    chunk * q->ranks);
-    (void)sw_plan_fault(p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
-                        "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " ranks hold %" PRIu64
-                        ", the next %" PRIu64 ", the rest none",
-                        q->extent, q->ranks, full, chunk, q->extent - full * chunk);
+    (void)sw_plan_fault(
+        p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
+        "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " %s %" PRIu64 ", the next %" PRIu64 "%s",
+        q->extent, q->ranks, full, full == 1 ? "rank holds" : "ranks hold", chunk, rest, tail);
 }
 
 static void set_cut(placing *p, int dim, const sw_cut_result *cut)
@@ -185,22 +190,22 @@ static void set_cut(placing *p, int dim, const sw_cut_result *cut)
 static void misaligned(placing *p, const sw_cut_request *q, uint64_t factor)
 {
     char what[256];
-    char help[256];
-    size_t used = 0;
+    char help[320];
     sw_cut_request try_ = *q;
+    sw_sizes sizes = {0};
 
     (void)snprintf(what, sizeof what,
                    "tp=%u cuts the weight's %" PRIu64 " rows or columns inside a block of %" PRIu64
                    " that shares one stored scale or word",
                    q->ranks, q->extent, factor);
-    used = (size_t)snprintf(help, sizeof help, "tp sizes that keep blocks whole:");
-    for (try_.ranks = 1; try_.ranks <= 256 && used + 16 < sizeof help; try_.ranks++) {
+    for (try_.ranks = 1; try_.ranks <= 256 && sizes.n < SW_SIZES_MOST; try_.ranks++) {
         sw_cut_result logical;
         sw_cut_result stored;
         sw_cut_solve(&try_, &logical);
         if (logical.fault == NULL && sw_cut_scale(&logical, try_.extent, try_.ranks, factor, &stored))
-            used += (size_t)snprintf(help + used, sizeof help - used, " %u", try_.ranks);
+            (void)sw_sizes_add(&sizes, try_.ranks, "");
     }
+    (void)snprintf(help, sizeof help, "tp sizes that keep blocks whole: %s", sw_sizes_text(&sizes));
     complain(p, "block_misaligned", what, help);
 }
 
@@ -273,12 +278,13 @@ static void cut_experts(placing *p)
     }
     if (p->shape->dims[dim] % ep != 0) {
         char what[192];
-        char help[192];
-        size_t used = (size_t)snprintf(help, sizeof help, "ep sizes that fit:");
-        for (uint64_t n = 1; n <= p->shape->dims[dim] && used + 16 < sizeof help; n++) {
-            if (p->shape->dims[dim] % n == 0)
-                used += (size_t)snprintf(help + used, sizeof help - used, " %" PRIu64, n);
+        char help[320];
+        sw_sizes sizes = {0};
+        for (uint64_t n = 1; n <= p->shape->dims[dim]; n++) {
+            if (p->shape->dims[dim] % n == 0 && !sw_sizes_add(&sizes, n, ""))
+                break;
         }
+        (void)snprintf(help, sizeof help, "ep sizes that fit: %s", sw_sizes_text(&sizes));
         p->out->places.on[SW_ON_EP] = (sw_placement){0};
         (void)snprintf(what, sizeof what, "%" PRIu64 " experts are not divisible by ep=%u",
                        p->shape->dims[dim], ep);

@@ -308,12 +308,12 @@ static void a_failed_allocation_is_an_error_and_leaks_nothing(void **state)
     (void)state;
     uint64_t n_failed = 0;
     uint64_t n_read = 0;
-    const char *path = folder_path("");
     folder_json("config.json", llama);
     folder_index("model.norm.weight a.safetensors\nmodel.layers.0.experts.1.w.0.weight b.safetensors\n");
     folder_tensors("a.safetensors", "model.norm.weight F16 16\nextra.weight F16 2\n");
     folder_tensors("b.safetensors", "model.layers.0.experts.1.w.0.weight F16 4x4\n");
     folder_tensors("c.safetensors", "left.over F16 4x4\n");
+    const char *path = folder_path("");
     for (uint64_t n = 1; n_read < 50;
          n++) { /* an array that cannot be made smaller is kept: go on for a while */
         sw_model *model = NULL;
@@ -342,8 +342,8 @@ static void a_name_cannot_be_had_without_memory_for_a_config_alone(void **state)
 {
     (void)state;
     uint64_t n_failed = 0;
-    const char *path = folder_path("");
     folder_json("config.json", llama);
+    const char *path = folder_path("");
     for (uint64_t n = 1, n_read = 0; n_read < 20; n++) {
         sw_model *model = NULL;
         int64_t live = sw_alloc_live();
