@@ -78,7 +78,7 @@ static double probe_ms(void)
     static uint64_t words[WORDS];
     double best = 1e9;
 
-    for (int run = 0; run < 5; run++) {
+    for (int run = 0; run < 20; run++) {
         double start = cpu_ms();
         uint64_t x = 88172645463325252ULL;
         for (uint32_t i = 0; i < 4 * WORDS; i++) {

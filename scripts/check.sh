@@ -94,8 +94,11 @@ banned() {
 }
 
 check_calls() {
-    banned "$scratch/code" "strcpy strcat sprintf vsprintf atoi atol atoll atof strtok alloca rand srand gets" \
+    banned "$scratch/code" "sprintf vsprintf atoi atol atoll atof strtok alloca rand srand gets" \
         "it cannot report a failure or a size"
+    # Tests may: their texts are their own, and the sanitizers watch.
+    grep -v '^tests/' "$scratch/code" >"$scratch/shipped_code"
+    banned "$scratch/shipped_code" "strcpy strcat stpcpy" "it cannot report a failure or a size"
     banned "$scratch/library_code" "printf fprintf vprintf vfprintf puts fputs putchar perror exit _exit abort" \
         "a library reports through its result"
     grep -v '^src/base/alloc\.c:' "$scratch/library_code" >"$scratch/allocating"

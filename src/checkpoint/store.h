@@ -8,8 +8,8 @@
 #define SW_CHECKPOINT_STORE_H
 
 #include "base/file.h"
-#include "base/map.h"
 #include "checkpoint/part.h"
+#include "io/tensor_list.h"
 #include "plan/plan_data.h"
 
 typedef enum sw_store_kind { SW_STORE_HF = 0, SW_STORE_SHARDED } sw_store_kind;
@@ -20,8 +20,8 @@ typedef struct sw_store_file {
     uint64_t n_bytes;
     uint64_t data_begin; /* first byte of the data section */
     sw_file_map map;     /* of the whole file; empty until sw_store_map() */
-    bool is_missing;
-    int32_t pp, tp, ep; /* coordinate; -1: the axis does not tell files of this set apart */
+    bool is_missing;     /* not there, or nothing to be read as one (only when opened leniently) */
+    int32_t pp, tp, ep;  /* coordinate; -1: the axis does not tell files of this set apart */
 } sw_store_file;
 
 /* One stored tensor. */
@@ -32,6 +32,7 @@ typedef struct sw_store_part {
     sw_part part;
     sw_part owned;   /* what of it no lower coordinate holds too: all, nothing, or some of its ranges */
     bool is_replica; /* a copy of what other parts own: it owns nothing */
+    bool is_missing; /* its file does not hold it as said (only when opened leniently) */
     bool has_hash;
     uint64_t hash; /* xxh3 of its bytes */
 } sw_store_part;
@@ -42,35 +43,46 @@ typedef struct sw_store_tensor {
     sw_dtype dtype;
     const char *dtype_word; /* as in the header */
     const sw_shape *shape;
-    const sw_shape *view; /* NULL: as stored; else parts speak of its dims */
-    uint32_t first_part;  /* into parts */
+    uint32_t first_part; /* into parts; parts of a tensor stand in the order of their files */
     uint32_t n_parts;
+    uint32_t state_of; /* the parameter whose optimizer state it is; UINT32_MAX: it is a parameter */
 } sw_store_tensor;
+
+/* A key of the files' __metadata__ that is not ours ("format"): kept through shard, reshard and merge. */
+typedef struct sw_store_meta {
+    const char *key;
+    const char *value;
+    size_t value_length;
+} sw_store_meta;
 
 typedef struct sw_store {
     sw_store_kind kind;
     const char *path;
+    const char *folder; /* that holds the files; "" stands for the current one */
     sw_arena *arena;
+    sw_tensor_list list; /* names and shapes; entry i is tensor i */
     sw_store_file *files;
     uint32_t n_files;
     sw_store_tensor *tensors; /* in the order of the source */
     uint32_t n_tensors;
     sw_store_part *parts;
     uint32_t n_parts;
-    sw_map by_name;
-    const char **extra_files; /* small files to carry along: config.json, tokenizer ... */
+    sw_store_meta *meta;
+    uint32_t n_meta;
+    const char **extra_files; /* names of small files to carry along: config.json, tokenizer ... */
     uint32_t n_extra_files;
-    /* of a sharded folder */
-    uint64_t fingerprint;   /* of the model; 0: unknown */
-    const char *plan_path;  /* NULL: none */
+    uint64_t fingerprint;   /* of the model */
     const char *state_json; /* scalars of the training state, verbatim; NULL: none */
     size_t state_length;
+    /* of a sharded folder */
+    bool has_manifest;
+    const char *plan_path; /* NULL: none */
 } sw_store;
 
 /* Choices for opening; zero is strict. */
 typedef struct sw_store_options {
-    bool is_lenient; /* verify: collect what is wrong in `report` and go on */
-    sw_report *report;
+    bool is_lenient;   /* go on over what is wrong, as far as parts and files can be told; see is_missing */
+    sw_report *report; /* gets everything that is wrong, strict or not, and remarks; may be NULL */
 } sw_store_options;
 
 /*
@@ -83,13 +95,13 @@ void sw_store_close(sw_store *store);
 
 const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, size_t length);
 
-/* Map a file's bytes (once); SW_E_IO when it changed size since it was opened. */
+/* Map a file's bytes (once); SW_E_IO when it changed size since it was opened. Not from several threads. */
 sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err);
 
 /* Extents that parts of the tensor speak of. */
 static inline const sw_shape *sw_store_dims(const sw_store_tensor *tensor)
 {
-    return tensor->view != NULL ? tensor->view : tensor->shape;
+    return tensor->shape;
 }
 
 #endif

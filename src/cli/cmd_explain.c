@@ -102,9 +102,9 @@ const sw_command sw_command_explain = {
     .name = "explain",
     .summary = "explain a plan file, or check it against a model",
     .usage = "PLAN [NAME|GLOB] [--rank R] [--all] | --check PLAN MODEL | --rules",
-    .description = "Explain a plan file: boundaries, parameters, transitions and what they cost. NAME is a "
-                   "boundary or parameter\n"
-                   "(with all that is below it); a GLOB such as '*.mlp' is held against both.\n",
+    .description =
+        "Explain a plan file: boundaries, parameters, transitions and what they cost. NAME is a boundary\n"
+        "or parameter (with all that is below it); a GLOB such as '*.mlp' is held against both.\n",
     .options = options,
     .max_operands = 2,
     .run = run_explain,

@@ -99,10 +99,9 @@ const sw_command sw_command_plan = {
     .summary = "derive, check and explain the sharding plan of a model",
     .usage = "MODEL --mesh AXES [--ep N] [--overrides FILE] [-o FILE] [options]",
     .description =
-        "Derive how every parameter and activation of MODEL is laid out on a mesh, check the plan, and "
-        "explain\n"
-        "it. MODEL is a Hugging Face folder, a config.json, or a .safetensors file; no weights are read.\n"
-        "All faults of a plan are reported together.\n",
+        "Derive how every parameter and activation of MODEL is laid out on a mesh, check the plan, and\n"
+        "explain it. MODEL is a Hugging Face folder, a config.json or a .safetensors file; weights are\n"
+        "not read. All faults of a plan are reported together.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

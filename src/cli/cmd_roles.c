@@ -81,9 +81,8 @@ const sw_command sw_command_roles = {
     .summary = "show the role of each parameter, and the rule that gave it",
     .usage = "MODEL [--overrides FILE] [--all] [--json]",
     .description =
-        "Show what each parameter of MODEL is, and which rule says so. Names that differ by layer or expert\n"
-        "numbers only are one line with '#' for the numbers. `shardwright explain --rules` shows the "
-        "rules.\n",
+        "Show what each parameter of MODEL is, and which rule says so. Names that differ by numbers of\n"
+        "layers or experts only are one line. `shardwright explain --rules` shows the rules.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

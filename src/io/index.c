@@ -32,14 +32,13 @@ static int shown(sw_json_text text)
     return text.length < SHOWN ? (int)text.length : SHOWN;
 }
 
-/* A plain name within the folder: no separator, no way up, nothing that a terminal would act on. */
-static bool is_plain_name(sw_json_text name)
+bool sw_is_plain_file_name(const char *name, size_t length)
 {
-    if (name.length == 0 || name.length > LONGEST_FILE_NAME || sw_json_text_is(name, "."))
+    if (length == 0 || length > LONGEST_FILE_NAME || (length == 1 && name[0] == '.'))
         return false;
-    for (size_t i = 0; i < name.length; i++) {
-        unsigned char c = (unsigned char)name.bytes[i];
-        bool is_up = c == '.' && i + 1 < name.length && name.bytes[i + 1] == '.';
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)name[i];
+        bool is_up = c == '.' && i + 1 < length && name[i + 1] == '.';
         if (c < 0x20 || c == 0x7f || c == '/' || c == '\\' || is_up)
             return false;
     }
@@ -55,7 +54,7 @@ static sw_status find_file(reader *read, sw_json_text name, uint32_t *out)
         *out = read->last_file;
         return SW_OK;
     }
-    if (!is_plain_name(name)) {
+    if (!sw_is_plain_file_name(name.bytes, name.length)) {
         (void)sw_json_fail(&read->json, "files of an index stand beside it, by plain names",
                            "'%.*s' is not a plain file name", shown(name), name.bytes);
         return read->json.status;

@@ -147,10 +147,10 @@ static bool append(range_list *list, sw_range range)
     return true;
 }
 
-sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts, uint32_t index,
-                          sw_range *pieces, uint32_t capacity, uint32_t *n_pieces, sw_error *err)
+/* Pieces of a rank: all that it holds, or what no lower rank holds too. */
+static sw_status collect(const sw_placement *placement, uint64_t extent, uint32_t parts, uint32_t index,
+                         bool is_owned_only, range_list *list, sw_error *err)
 {
-    range_list list = {pieces, capacity, 0};
     bool fits = true;
 
     if (index >= parts) {
@@ -158,7 +158,8 @@ sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32
                        parts);
     }
     if (placement->kind != SW_PLACE_SHARD) {
-        fits = append(&list, (sw_range){0, extent});
+        bool is_copy = placement->kind == SW_PLACE_REPLICATE && index > 0;
+        fits = (is_owned_only && is_copy) || append(list, (sw_range){0, extent});
     } else {
         SW_TRY(sw_cut_check(placement->cut, extent, parts, err));
         layout lay = layout_of(placement->cut, extent, parts);
@@ -166,14 +167,35 @@ sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32
         for (uint32_t i = 0; i < lay.n_segments && fits; i++) {
             sw_segment segment = segment_of(&lay, i);
             sw_range chunk = chunk_of(&lay, &segment, index % lay.block);
-            fits = append(&list, (sw_range){begin + chunk.begin, begin + chunk.end});
+            if (!is_owned_only || index % segment.replicas == 0) /* replicas divide the block */
+                fits = append(list, (sw_range){begin + chunk.begin, begin + chunk.end});
             begin += segment.extent;
         }
     }
     if (!fits) {
         return SW_FAIL(err, SW_E_ARGUMENT, "", "room for %" PRIu32 " row ranges, the rank holds more",
-                       capacity);
+                       list->capacity);
     }
+    return SW_OK;
+}
+
+sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts, uint32_t index,
+                          sw_range *pieces, uint32_t capacity, uint32_t *n_pieces, sw_error *err)
+{
+    range_list list = {pieces, capacity, 0};
+
+    SW_TRY(collect(placement, extent, parts, index, false, &list, err));
+    *n_pieces = list.n;
+    return SW_OK;
+}
+
+sw_status sw_shard_owned_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts,
+                                uint32_t index, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
+                                sw_error *err)
+{
+    range_list list = {pieces, capacity, 0};
+
+    SW_TRY(collect(placement, extent, parts, index, true, &list, err));
     *n_pieces = list.n;
     return SW_OK;
 }

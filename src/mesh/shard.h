@@ -45,6 +45,14 @@ uint32_t sw_shard_pieces_bound(const sw_placement *placement);
 sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts, uint32_t index,
                           sw_range *pieces, uint32_t capacity, uint32_t *n_pieces, sw_error *err);
 
+/*
+ * The same for the rows that `index` owns: those that no lower rank holds too. Over the ranks each row is
+ * owned once (P: each rank owns its summand).
+ */
+sw_status sw_shard_owned_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts,
+                                uint32_t index, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
+                                sw_error *err);
+
 /* Rows that rank `index` holds: the sum of its pieces; 0 when the cut does not fit or there is no such rank.
  */
 uint64_t sw_shard_local_extent(const sw_placement *placement, uint64_t extent, uint32_t parts,

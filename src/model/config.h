@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "family/attributes.h"
 
-enum { SW_CONFIG_MAX_BYTES = 16 << 20 };
+enum { SW_CONFIG_MAX_BYTES = 4 << 20 };
 
 /* How the weights are quantised. */
 typedef enum sw_quantization_method {

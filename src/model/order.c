@@ -45,8 +45,8 @@ static bool has_word(const sw_pattern_node *pattern, const char *const *words)
 }
 
 /*
- * The row that says where a pattern stands: its own, or that of the weight of its module, behind which scales, packed
- * words and the like belong.
+ * The row that says where a pattern stands: its own, or that of the weight of its module, behind which
+ * scales, packed words and the like belong.
  */
 static const sw_family_row *row_near(const sw_model *model, const sw_pattern_node *pattern)
 {

@@ -30,7 +30,10 @@ uint32_t sw_make_pattern(const char *name, char *out, int32_t counts[2])
         for (; *at != '.' && *at != '\0'; at++) {
             is_count = is_count && is_digit(*at) && value < SW_COUNT_LIMIT / 10;
             value = is_count ? value * 10 + (*at - '0') : value;
-            *to++ = *at == '#' ? LITERAL_SIGN : *at;
+            *to = *at;
+            if (*to == '#')
+                *to = LITERAL_SIGN;
+            to++;
         }
         if (is_count) {
             to = segment;

@@ -45,15 +45,17 @@ static sw_status add_pattern(sw_model *model, uint32_t *capacity, const char *te
 
     for (uint32_t i = 0; i < length; i++)
         n_segments += text[i] == '.';
-    if (n_segments > MAX_SEGMENTS)
+    if (n_segments > MAX_SEGMENTS) {
         return SW_FAIL(err, SW_E_LIMIT, "check that this is a model",
                        "%.200s: the name '%.100s' has %" PRIu32 " segments, at most %d are read", model->path,
                        tensor->name, n_segments, MAX_SEGMENTS);
-    if (model->n_patterns == MAX_PATTERNS)
+    }
+    if (model->n_patterns == MAX_PATTERNS) {
         return SW_FAIL(
             err, SW_E_LIMIT, "check that this is a model",
             "%.200s: more than %d names that differ in more than their numbers, the last is '%.100s'",
             model->path, MAX_PATTERNS, tensor->name);
+    }
     char *copy = sw_arena_copy(model->arena, text, length);
     if (copy == NULL ||
         !make_room((void **)&model->patterns, capacity, model->n_patterns, sizeof *model->patterns))
@@ -98,7 +100,8 @@ static void match_rows(sw_model *model)
 
 /* ---- modules ---- */
 
-/* A module of a pattern: "model.layers.#.mlp". It remembers the last module of the model that it stood for.
+/* A module of a pattern: "model.layers.#.mlp". It remembers the last module of the model that it stood
+ * for.
  */
 typedef struct stem {
     uint32_t parent;
@@ -203,7 +206,8 @@ static sw_status enter_module(builder *b, uint32_t at, uint32_t parent, uint32_t
     return SW_OK;
 }
 
-/* Find or make the module that owns a parameter, and those above it: up to the last that is there, then down.
+/* Find or make the module that owns a parameter, and those above it: up to the last that is there, then
+ * down.
  */
 static sw_status own(builder *b, uint32_t param)
 {
@@ -271,7 +275,7 @@ uint32_t sw_model_find_module(const sw_model *model, const char *fqn, size_t len
 
 /* ---- totals ---- */
 
-static uint64_t hash_of(const sw_tensor_entry *t)
+uint64_t sw_tensor_fingerprint(const sw_tensor_entry *t)
 {
     uint64_t of_shape = 0;
 
@@ -306,14 +310,15 @@ static sw_status count(sw_model *model, sw_error *err)
         sw_pattern_node *pattern = &model->patterns[p->pattern];
         if (pattern->n_params++ == 0)
             pattern->first_param = (uint32_t)i;
-        if (t->shape == NULL)
+        if (t->shape == NULL) {
             model->has_shapes = false;
-        else if (__builtin_add_overflow(model->elements, t->shape->elems, &model->elements))
+        } else if (__builtin_add_overflow(model->elements, t->shape->elems, &model->elements)) {
             return SW_FAIL(
                 err, SW_E_LIMIT, "a shape is damaged",
                 "%.200s: the number of elements of all parameters does not fit 64 bits, from '%.200s' on",
                 model->path, t->name);
-        model->fingerprint += hash_of(t); /* a sum does not depend on the order */
+        }
+        model->fingerprint += sw_tensor_fingerprint(t); /* a sum does not depend on the order */
         highest = p->layer > highest ? p->layer : highest;
     }
     return count_layers(model, highest, err);

@@ -144,9 +144,13 @@ static void count_global(const sw_facts *facts, sw_cost_totals *out)
     double bytes = shape == NULL ? 0 : (double)sw_cost_bytes(facts->dtype, shape->elems);
 
     out->bytes += bytes;
-    if (facts->places.on[SW_ON_TP].kind == SW_PLACE_SHARD)
+    bool on_tp = facts->places.on[SW_ON_TP].kind == SW_PLACE_SHARD;
+    bool on_ep = facts->places.on[SW_ON_EP].kind == SW_PLACE_SHARD;
+    if (on_tp && on_ep)
+        out->bytes_on_both += bytes;
+    else if (on_tp)
         out->bytes_on_tp += bytes;
-    else if (facts->places.on[SW_ON_EP].kind == SW_PLACE_SHARD)
+    else if (on_ep)
         out->bytes_on_ep += bytes;
 }
 

@@ -58,9 +58,10 @@ typedef struct sw_cost_totals {
     sw_cost_load least; /* of the emptiest stage, on its last rank */
     uint32_t most_rank;
     uint32_t least_rank;
-    double bytes;       /* of the whole model */
-    double bytes_on_tp; /* of what is cut over tp, ... */
-    double bytes_on_ep; /* ... else over ep */
+    double bytes;         /* of the whole model */
+    double bytes_on_tp;   /* of what is cut over tp alone, ... */
+    double bytes_on_ep;   /* ... over ep alone, ... */
+    double bytes_on_both; /* ... and over both */
 } sw_cost_totals;
 
 /* SW_E_NO_MEMORY only. */

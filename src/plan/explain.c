@@ -21,9 +21,9 @@ static void put_model(const sw_explain *e)
                  plan->architecture[0] == '\0' ? "?" : plan->architecture,
                  plan->model_type[0] == '\0' ? "?" : plan->model_type,
                  plan->family[0] == '\0' ? "none" : plan->family, plan->fingerprint);
-    sw_text_line(e->out, "                   %s parameters, %s elements, %" PRIu32 " layers",
+    sw_text_line(e->out, "                   %s parameters, %s elements, %" PRIu32 " layer%s",
                  sw_text_count(params, plan->n_params), sw_text_count(elements, plan->elements),
-                 plan->n_layers);
+                 plan->n_layers, plan->n_layers == 1 ? "" : "s");
 }
 
 static void put_mesh(const sw_explain *e)
@@ -113,17 +113,22 @@ static void put_special(const sw_explain *e)
     }
 }
 
+/* Warnings first, as a plan file has them. */
 static void put_findings(const sw_explain *e)
 {
     const sw_report *report = e->plan->report;
 
-    for (size_t i = 0; i < sw_report_count(report); i++) {
-        const sw_finding *f = sw_report_finding(report, i);
-        if (i == 0)
-            sw_text_line(e->out, "%s", "");
-        sw_text_line(e->out, "%s: %s [%s]", sw_severity_name(f->severity), f->what, f->code);
-        if (f->help[0] != '\0')
-            sw_text_line(e->out, "  help: %s", f->help);
+    if (sw_report_count(report) > 0)
+        sw_text_line(e->out, "%s", "");
+    for (int severity = SW_SEVERITY_COUNT_ - 1; severity >= 0; severity--) {
+        for (size_t i = 0; i < sw_report_count(report); i++) {
+            const sw_finding *f = sw_report_finding(report, i);
+            if ((int)f->severity != severity)
+                continue;
+            sw_text_line(e->out, "%s: %s [%s]", sw_severity_name(f->severity), f->what, f->code);
+            if (f->help[0] != '\0')
+                sw_text_line(e->out, "  help: %s", f->help);
+        }
     }
 }
 

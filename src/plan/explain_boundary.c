@@ -175,14 +175,15 @@ static void put_flags(const sw_explain *e, const sw_spec *spec)
 
 /* ---- inside ---- */
 
-/* "  title: a, b, c"; nothing when there is none. */
-static void put_list(const sw_explain *e, const char *title, const char *const *words, uint32_t n)
+/* "  title", `colon`, "a, b, c"; nothing when there is none. */
+static void put_list(const sw_explain *e, const char *title, const char *colon, const char *const *words,
+                     uint32_t n)
 {
     sw_buffer text = {0};
 
     if (n == 0)
         return;
-    sw_buffer_printf(&text, "%s: ", title);
+    sw_buffer_printf(&text, "%s%s", title, colon);
     for (uint32_t i = 0; i < n; i++)
         sw_buffer_printf(&text, "%s%s", i > 0 ? ", " : "", words[i]);
     const char *line = sw_buffer_text(&text);
@@ -193,19 +194,37 @@ static void put_list(const sw_explain *e, const char *title, const char *const *
     sw_buffer_clear(&text);
 }
 
+// clang-format off
+static const struct { const char *op, *words; } inner_words[] = {
+    { "mean_square",           "the ranks' sums make the mean over all heads" },
+    { "sum_routed_output",     "the ranks' experts make parts of the routed output" },
+    { "sum_routed_input_grad", "backward: the ranks' experts make parts of their input's gradient" },
+};
+// clang-format on
+
+static const char *words_of(const char *op)
+{
+    for (size_t i = 0; i < SW_COUNT(inner_words); i++) {
+        if (strcmp(inner_words[i].op, op) == 0)
+            return inner_words[i].words;
+    }
+    return "a reduction of the region";
+}
+
 static void put_inner(const sw_explain *e, const sw_spec *spec)
 {
     for (uint32_t i = 0; i < spec->n_inner; i++) {
         const sw_inner *inner = &spec->inner[i];
-        char title[128];
-        int n = snprintf(title, sizeof title, "inside: %.40s over %s", inner->op, sw_axis_name(inner->axis));
-        if (inner->replicas > 1 && n > 0 && (size_t)n < sizeof title)
-            (void)snprintf(title + n, sizeof title - (size_t)n, ", pieces on %" PRIu32 " ranks counted once",
-                           inner->replicas);
+        char once[64] = "";
+        char title[256];
+        if (inner->replicas > 1)
+            (void)snprintf(once, sizeof once, "; a piece on %" PRIu32 " ranks counts once", inner->replicas);
+        (void)snprintf(title, sizeof title, "inside: %.60s over %s (%s%s)", inner->op,
+                       sw_axis_name(inner->axis), words_of(inner->op), once);
         if (inner->n_params == 0)
             sw_text_line(e->out, "  %s", title);
         else
-            put_list(e, title, inner->params, inner->n_params);
+            put_list(e, title, " of ", inner->params, inner->n_params);
     }
 }
 
@@ -249,8 +268,8 @@ static void put_injections(const sw_explain *e, const sw_spec *spec)
                      spec->inner_target == NULL ? "self" : spec->inner_target, spec->inner_wrapper);
     if (spec->inner_first_input)
         sw_text_line(e->out, "  what the wrapper gives out is laid out as its first input (inner_out_src)");
-    put_list(e, "outputs in order", spec->out_names, spec->n_out_names);
-    put_list(e, "overrides", spec->overrides, spec->n_overrides);
+    put_list(e, "outputs in order", ": ", spec->out_names, spec->n_out_names);
+    put_list(e, "overrides", ": ", spec->overrides, spec->n_overrides);
 }
 
 sw_status sw_explain_boundary(const sw_explain *e, const sw_explain_group *group, sw_error *err)
@@ -273,7 +292,7 @@ sw_status sw_explain_boundary(const sw_explain *e, const sw_explain_group *group
     SW_TRY(sw_explain_params(e, spec, err));
     put_flags(e, spec);
     put_attributes(e, spec);
-    put_list(e, "added once after the exit", spec->deferred, spec->n_deferred);
+    put_list(e, "added once after the exit", ": ", spec->deferred, spec->n_deferred);
     put_inner(e, spec);
     put_stacks(e, spec);
     put_injections(e, spec);

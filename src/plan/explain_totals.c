@@ -30,6 +30,32 @@ static void put_load(sw_text_table *table, const char *what, const char *most, c
     sw_text_cell(table, "%s", is_even ? "" : least);
 }
 
+/* How much of the model is cut over what: "98.6 % over tp, 1.4 % over neither". */
+static void put_shares(const sw_explain *e, const sw_cost_totals *t)
+{
+    const struct {
+        double bytes;
+        const char *words;
+    } shares[] = {
+        {t->bytes_on_tp,                                                "over tp"       },
+        {t->bytes_on_ep,                                                "over ep"       },
+        {t->bytes_on_both,                                              "over tp and ep"},
+        {t->bytes - t->bytes_on_tp - t->bytes_on_ep - t->bytes_on_both,
+         e->plan->ep > 1 ? "over neither" : "whole"                                     },
+    };
+    char text[160] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < SW_COUNT(shares); i++) {
+        if (shares[i].bytes <= 0 || used >= sizeof text)
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.1f %% %s", used == 0 ? "" : ", ",
+                                 percent(shares[i].bytes, t->bytes), shares[i].words);
+    }
+    if (e->plan->tp > 1 || e->plan->ep > 1)
+        sw_text_line(e->out, "parameter bytes are cut: %s", text);
+}
+
 static sw_status put_loads(const sw_explain *e, sw_error *err)
 {
     sw_text_table table = {.arena = e->arena, .n_columns = 3, .right = 1U << 1 | 1U << 2};
@@ -52,11 +78,7 @@ static sw_status put_loads(const sw_explain *e, sw_error *err)
              sw_text_bytes(b, (double)t.least.optimizer_bytes), even);
     sw_text_line(e->out, "%s", "");
     sw_text_table_put(&table, 0, table.n_columns, e->out);
-    double whole = t.bytes - t.bytes_on_tp - t.bytes_on_ep;
-    sw_text_line(
-        e->out,
-        "of the parameter bytes %.1f %% are cut over tp, %.1f %% over ep, and %.1f %% are whole on both",
-        percent(t.bytes_on_tp, t.bytes), percent(t.bytes_on_ep, t.bytes), percent(whole, t.bytes));
+    put_shares(e, &t);
     return table.failed ? no_memory(err) : SW_OK;
 }
 
@@ -104,12 +126,13 @@ static void count_inside(const sw_explain *e, volume *v, const sw_spec *spec, ui
     for (uint32_t i = 0; i < spec->n_inner; i++) {
         const sw_inner *inner = &spec->inner[i];
         bool is_statistic = strcmp(inner->op, "mean_square") == 0; /* one number of 4 bytes, both ways */
+        bool is_backward = strcmp(inner->op, "sum_routed_input_grad") == 0;
+        uint64_t of = is_statistic ? 2 : width;
         traffic *t = &v->of[inner->axis][SW_COLL_ALL_REDUCE];
-        double bytes = sw_cost_traffic(plan, SW_COLL_ALL_REDUCE, inner->axis, is_statistic ? 2 : width);
-        t->n_forward++;
-        t->n_backward += is_statistic;
-        t->bytes += is_statistic ? 2 * bytes : bytes;
-        t->is_unknown = t->is_unknown || (!is_statistic && width == 0);
+        t->n_forward += !is_backward;
+        t->n_backward += is_backward || is_statistic;
+        t->bytes += sw_cost_traffic(plan, SW_COLL_ALL_REDUCE, inner->axis, is_statistic ? 2 * of : of);
+        t->is_unknown = t->is_unknown || of == 0;
     }
     if (spec->needs_cp_attn && plan->cp > 1 && !spec->is_tower)
         count_way(v, SW_AXIS_CP, WAY_KEYS, 1,

@@ -181,8 +181,8 @@ static void solve_heads(const sw_cut_request *q, sw_cut_result *result)
             ok = false;
         break;
     default: /* QKV_BLOCKS */
-        if (q->parts != 0 && q->heads % q->parts == 0)
-            solve_grouped(q, result, q->parts, q->heads / q->parts, q->heads / q->parts);
+        if (q->parts != 0 && q->heads % q->parts == 0 && q->kv_heads % q->parts == 0)
+            solve_grouped(q, result, q->parts, q->heads / q->parts, q->kv_heads / q->parts);
         else
             ok = false;
         break;

@@ -12,8 +12,9 @@ enum {
     SW_PLAN_MAX_BOUNDARIES = 1000000,
     SW_PLAN_MAX_FACTS = 100000, /* different descriptions of a parameter; a real plan has a few dozen */
     SW_PLAN_MAX_STAGES = 4096,
-    SW_PLAN_MAX_MEMBERS = 256, /* inputs, outputs, stacks or attributes of one boundary */
-    SW_PLAN_MAX_TEXT = 65536   /* bytes of a text for people */
+    SW_PLAN_MAX_SEGMENTS = 1000000, /* of all placements whose text differs */
+    SW_PLAN_MAX_MEMBERS = 1024,     /* inputs, outputs, stacks or attributes of one boundary */
+    SW_PLAN_MAX_TEXT = 65536        /* bytes of a text for people */
 };
 
 #define SW_PLAN_MAX_BYTES ((uint64_t)1 << 30)

@@ -119,7 +119,7 @@ static bool read_io_entry(sw_plan_reader *r, void *at)
 {
     sw_io_entry *entry = at;
 
-    return sw_plan_read_places(r, &entry->places);
+    return sw_plan_read_io_places(r, &entry->places);
 }
 
 static bool read_io(sw_plan_reader *r, void *at)

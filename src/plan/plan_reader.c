@@ -17,7 +17,6 @@
 #include "plan/layout.h"
 #include "plan/lowering.h"
 #include "plan/plan_read.h"
-#include "plan/plan_write.h"
 
 enum { LONGEST_WORD = 64 };
 
@@ -334,28 +333,33 @@ bool sw_plan_read_axis(sw_plan_reader *r, void *at)
 
 /* ---- placements ---- */
 
-static bool read_placement(sw_plan_reader *r, void *at)
+static bool keep_cut(sw_plan_reader *r, const sw_cut *parsed, sw_placement *out)
 {
-    sw_placement *out = at;
+    if (parsed->n_segments > SW_PLAN_MAX_SEGMENTS - r->n_segments)
+        return sw_plan_over_limit(r, "segments of placements", SW_PLAN_MAX_SEGMENTS);
+    r->n_segments += parsed->n_segments;
+    out->cut = sw_plan_cut(r->plan, parsed->n_groups, parsed->segments, parsed->n_segments);
+    return out->cut != NULL || sw_plan_no_memory(r);
+}
+
+static bool read_placement(sw_plan_reader *r, sw_placement *out)
+{
     sw_placement parsed = {0};
     sw_json_text text;
     sw_error why = {0};
 
     if (!sw_json_string(&r->json, &text))
         return false;
-    if (text.length >= SW_PLAN_PLACEMENT_BYTES)
-        return sw_plan_over_limit(r, "bytes of a placement", SW_PLAN_PLACEMENT_BYTES);
     sw_status status = sw_placement_parse(&parsed, text.bytes, text.length, r->plan->arena, &why);
     if (status == SW_E_NO_MEMORY)
         return sw_plan_no_memory(r);
+    if (status == SW_E_LIMIT)
+        return sw_plan_over_limit(r, "bytes of a placement", SW_PLACEMENT_TEXT_LIMIT);
     if (status != SW_OK)
         return sw_plan_refuse(r, why.help, "%s", why.what);
     out->kind = parsed.kind;
     out->dim = parsed.dim;
-    out->cut = parsed.cut == NULL
-                   ? NULL
-                   : sw_plan_cut(r->plan, parsed.cut->n_groups, parsed.cut->segments, parsed.cut->n_segments);
-    return parsed.cut == NULL || out->cut != NULL || sw_plan_no_memory(r);
+    return parsed.cut == NULL || keep_cut(r, parsed.cut, out);
 }
 
 bool sw_plan_read_places(sw_plan_reader *r, void *at)
@@ -382,4 +386,16 @@ bool sw_plan_read_places(sw_plan_reader *r, void *at)
             return false;
     }
     return r->json.status == SW_OK;
+}
+
+bool sw_plan_read_io_places(sw_plan_reader *r, sw_places *places)
+{
+    if (!sw_plan_read_places(r, places))
+        return false;
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        if (places->on[axis].cut != NULL)
+            return sw_plan_refuse(
+                r, "", "a composed cut belongs in params; inputs and outputs are cut into equal pieces");
+    }
+    return true;
 }

@@ -27,6 +27,7 @@ typedef struct sw_plan_reader {
     uint32_t names_capacity;
     sw_map by_text;        /* JSON of a parameter's facts → index of the facts */
     uint32_t n_objects;    /* objects with interned keys begun so far */
+    uint32_t n_segments;   /* of cuts so far */
     uint64_t n_params;     /* parameters and sources of stacks so far */
     bool has_format;       /* the file says that it is a plan */
     sw_json_text boundary; /* where we are, for messages; no bytes: nowhere */
@@ -92,13 +93,15 @@ uint32_t sw_plan_name_of(sw_plan_reader *r, sw_json_text text);
 uint32_t sw_plan_param_at(const sw_plan_reader *r, uint32_t spec, const char *path);
 
 /* Simple values; `at` is the field. */
-bool sw_plan_read_bool(sw_plan_reader *r, void *at);   /* bool */
-bool sw_plan_read_u32(sw_plan_reader *r, void *at);    /* uint32_t */
-bool sw_plan_read_i32(sw_plan_reader *r, void *at);    /* int32_t */
-bool sw_plan_read_u64(sw_plan_reader *r, void *at);    /* uint64_t */
-bool sw_plan_read_name(sw_plan_reader *r, void *at);   /* const char *: interned name */
-bool sw_plan_read_text(sw_plan_reader *r, void *at);   /* const char *: any text without NUL */
-bool sw_plan_read_axis(sw_plan_reader *r, void *at);   /* sw_axis */
+bool sw_plan_read_bool(sw_plan_reader *r, void *at); /* bool */
+bool sw_plan_read_u32(sw_plan_reader *r, void *at);  /* uint32_t */
+bool sw_plan_read_i32(sw_plan_reader *r, void *at);  /* int32_t */
+bool sw_plan_read_u64(sw_plan_reader *r, void *at);  /* uint64_t */
+bool sw_plan_read_name(sw_plan_reader *r, void *at); /* const char *: interned name */
+bool sw_plan_read_text(sw_plan_reader *r, void *at); /* const char *: any text without NUL */
+bool sw_plan_read_axis(sw_plan_reader *r, void *at); /* sw_axis */
+bool sw_plan_read_io_places(sw_plan_reader *r,
+                            sw_places *places);        /* of an input or output: no composed cuts */
 bool sw_plan_read_places(sw_plan_reader *r, void *at); /* sw_places */
 
 /* plan_read_facts.c: the index of a parameter's facts (uint32_t). */

@@ -40,17 +40,35 @@ static void put_bool(sw_json_writer *w, const char *key, bool value)
     sw_json_put_bool(w, value);
 }
 
+/* The text of a cut may be long where an override wrote its segments one by one. */
+static void put_placement(sw_json_writer *w, const sw_placement *placement)
+{
+    char text[256];
+    size_t length = sw_placement_text(placement, text, sizeof text);
+
+    if (length < sizeof text) {
+        sw_json_put_string_n(w, text, length);
+        return;
+    }
+    char *whole = sw_alloc(length + 1);
+    if (whole == NULL) {
+        w->out->failed = true;
+        return;
+    }
+    (void)sw_placement_text(placement, whole, length + 1);
+    sw_json_put_string_n(w, whole, length);
+    sw_free(whole);
+}
+
 static void put_places(sw_json_writer *w, const sw_places *places)
 {
     sw_json_begin_object(w);
     for (size_t i = 0; i < SW_COUNT(written_axes); i++) {
         int axis = written_axes[i];
-        char text[SW_PLAN_PLACEMENT_BYTES];
         if ((places->present & (1U << axis)) == 0)
             continue;
-        size_t n = sw_placement_text(&places->on[axis], text, sizeof text);
         sw_json_key(w, sw_axis_name(axis_of[axis]));
-        sw_json_put_string_n(w, text, n < sizeof text ? n : sizeof text - 1);
+        put_placement(w, &places->on[axis]);
     }
     sw_json_end_object(w);
 }
@@ -250,12 +268,17 @@ static void put_stacks(sw_json_writer *w, const sw_spec *spec)
     sw_json_begin_object(w);
     for (uint32_t i = 0; i < spec->n_stacks; i++) {
         const sw_ep_stack *s = &spec->stacks[i];
-        char name[4096];
+        sw_buffer sources = {0};
         sw_json_key(w, s->path);
         sw_json_inline(w);
         sw_json_begin_object(w);
-        (void)snprintf(name, sizeof name, "%s#%s", s->prefix, s->suffix);
-        put_string(w, "sources", name);
+        sw_buffer_puts(&sources, s->prefix);
+        sw_buffer_putc(&sources, '#');
+        sw_buffer_puts(&sources, s->suffix);
+        w->out->failed = w->out->failed || sources.failed;
+        sw_json_key(w, "sources");
+        sw_json_put_string_n(w, sources.bytes, sources.length);
+        sw_buffer_clear(&sources);
         put_u64(w, "n", s->n);
         sw_json_end_object(w);
     }

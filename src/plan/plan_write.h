@@ -4,10 +4,7 @@
 
 #include "plan/plan_data.h"
 
-enum {
-    SW_PLAN_VERSION = 1,
-    SW_PLAN_PLACEMENT_BYTES = 2048 /* the text of a placement is shorter */
-};
+enum { SW_PLAN_VERSION = 1 };
 
 /* Append the plan's JSON, one object and a final newline. SW_E_NO_MEMORY. */
 sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err);

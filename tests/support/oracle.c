@@ -44,9 +44,9 @@ typedef struct comparison {
 } comparison;
 
 static const char *const field_names[ORACLE_FIELD_COUNT_] = {
-    "outcome",  "role",     "boundary", "owner",       "placement", "in_src",   "in_dst",
-    "out_src",  "out_dst",  "lower_in", "lower_out",   "backward",  "cp_attn",  "region_dispatch",
-    "ep_size",  "ep_stack", "deferred", "tp_local",    "terminal",  "tied",     "special",
+    "outcome", "role",     "boundary", "owner",     "placement", "in_src",  "in_dst",
+    "out_src", "out_dst",  "lower_in", "lower_out", "backward",  "cp_attn", "region_dispatch",
+    "ep_size", "ep_stack", "deferred", "tp_local",  "terminal",  "tied",    "special",
 };
 
 const char *oracle_field_name(oracle_field field)
@@ -79,8 +79,9 @@ static void read_mesh(oracle_answer *answer)
     out->ep = size_of(mesh, "ep");
     for (size_t i = 0; i < json_array_size(axes) && length < sizeof out->axes; i++) {
         const char *axis = json_string_value(json_array_get(axes, i));
-        length += (size_t)snprintf(out->axes + length, sizeof out->axes - length, "%s%s=%d", i == 0 ? "" : ",",
-                                   axis == NULL ? "?" : axis, (int)json_integer_value(json_array_get(shape, i)));
+        length +=
+            (size_t)snprintf(out->axes + length, sizeof out->axes - length, "%s%s=%d", i == 0 ? "" : ",",
+                             axis == NULL ? "?" : axis, (int)json_integer_value(json_array_get(shape, i)));
         if (axis != NULL && strcmp(axis, "ep") == 0)
             out->ep = 0;
     }
@@ -146,8 +147,8 @@ static void look(comparison *c, oracle_field field, const char *fqn, const char 
 }
 
 /* The same for two texts that are built; both are freed. */
-static void look_built(comparison *c, oracle_field field, const char *fqn, sw_buffer *expected, sw_buffer *found,
-                       const sw_spec *spec)
+static void look_built(comparison *c, oracle_field field, const char *fqn, sw_buffer *expected,
+                       sw_buffer *found, const sw_spec *spec)
 {
     look(c, field, fqn, sw_buffer_text(expected), sw_buffer_text(found), spec, NULL);
     sw_buffer_clear(expected);
@@ -420,7 +421,8 @@ static void look_at_marks(comparison *c, const sw_spec *spec, const json_t *boun
     sw_buffer expected = {0};
     sw_buffer found = {0};
 
-    look(c, ORACLE_CP_ATTN, spec->fqn, json_is_true(json_object_get(boundary, "needs_cp_attn")) ? "true" : "false",
+    look(c, ORACLE_CP_ATTN, spec->fqn,
+         json_is_true(json_object_get(boundary, "needs_cp_attn")) ? "true" : "false",
          spec->needs_cp_attn ? "true" : "false", spec, NULL);
     look(c, ORACLE_REGION, spec->fqn,
          json_is_true(region)    ? dispatch[2]
@@ -569,8 +571,8 @@ static void look_at_special(comparison *c)
     json_t *count;
     uint64_t n = 0;
 
-    json_object_foreach(json_object_get(c->root, "special_handlers"), name, count)
-        n += (uint64_t)json_integer_value(count);
+    json_object_foreach(json_object_get(c->root, "special_handlers"), name, count) n +=
+        (uint64_t)json_integer_value(count);
     sw_buffer_u64(&expected, n);
     sw_buffer_u64(&found, c->plan->n_special);
     look_built(c, ORACLE_SPECIAL, "", &expected, &found, NULL);
@@ -630,7 +632,8 @@ static bool index_plan(comparison *c)
             const char *path = sw_arena_copy(c->arena, p->path, p->path_length);
             const char *fqn = path == NULL ? NULL : full_name(c, spec->fqn, path);
             bool is_new = false;
-            if (fqn == NULL || sw_map_put(&c->by_param, fqn, strlen(fqn), c->n_our, &is_new) == NULL || !is_new)
+            if (fqn == NULL || sw_map_put(&c->by_param, fqn, strlen(fqn), c->n_our, &is_new) == NULL ||
+                !is_new)
                 return false;
             c->our[c->n_our++] = (our_param){fqn, spec, &plan->facts[p->facts], false};
         }

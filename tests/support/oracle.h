@@ -1,7 +1,8 @@
 /*
- * Answers of the reference planner ($SW_SHARED/oracle): one JSON file for each model and mesh, compared with a plan
- * of ours. The comparison knows nothing of which differences are meant: it reports every one, a field at a time,
- * and the caller judges. An axis that an answer leaves out is R there; names folded as {0-7} stand for all of them.
+ * Answers of the reference planner ($SW_SHARED/oracle): one JSON file for each model and mesh, compared with
+ * a plan of ours. The comparison knows nothing of which differences are meant: it reports every one, a field
+ * at a time, and the caller judges. An axis that an answer leaves out is R there; names folded as {0-7} stand
+ * for all of them.
  */
 #ifndef SW_TEST_ORACLE_H
 #define SW_TEST_ORACLE_H
@@ -61,7 +62,7 @@ typedef struct oracle_difference {
     const char *expected;  /* the reference's */
     const char *found;     /* ours */
     const sw_model *source;
-    const sw_plan *plan;   /* ours; NULL when it was refused */
+    const sw_plan *plan; /* ours; NULL when it was refused */
     const sw_report *report;
     const sw_spec *spec;   /* of ours: the boundary, or the one that holds the parameter; NULL: none */
     const sw_facts *facts; /* of ours, for a parameter; NULL: none */
@@ -76,8 +77,8 @@ const oracle_mesh *oracle_mesh_of(const oracle_answer *answer);
 bool oracle_is_planned(const oracle_answer *answer);
 
 /*
- * Compare. `plan` is NULL when ours was refused; `report` then has the faults. Returns the number of fields that
- * were looked at, 0 without memory.
+ * Compare. `plan` is NULL when ours was refused; `report` then has the faults. Returns the number of fields
+ * that were looked at, 0 without memory.
  */
 size_t oracle_compare(const oracle_answer *answer, const sw_model *model, const sw_plan *plan,
                       const sw_report *report, oracle_judge *judge, void *context);

@@ -19,20 +19,38 @@ char *plan_text(const sw_plan *plan)
     return text;
 }
 
+/* A copy with double quotes for single ones. */
+static char *quoted(const char *text)
+{
+    size_t length = strlen(text);
+    char *copy = sw_alloc(length + 1);
+
+    assert_non_null(copy);
+    for (size_t i = 0; i <= length; i++)
+        copy[i] = text[i] == '\'' ? '"' : text[i];
+    return copy;
+}
+
 char *plan_edited_after(const char *text, const char *after, const char *from, const char *to)
 {
-    const char *begin = strstr(text, after);
-    const char *at = begin == NULL ? NULL : strstr(begin, from);
+    char *mark = quoted(after);
+    char *old = quoted(from);
+    char *fresh = quoted(to);
+    const char *begin = strstr(text, mark);
+    const char *at = begin == NULL ? NULL : strstr(begin, old);
 
     if (at == NULL)
-        fail_msg("the plan has no '%s' behind '%s'", from, after);
+        fail_msg("the plan has no '%s' behind '%s'", old, mark);
     size_t before = at == NULL ? 0 : (size_t)(at - text);
-    size_t left = strlen(text) - before - strlen(from);
-    char *edited = sw_alloc(before + strlen(to) + left + 1);
+    size_t left = strlen(text) - before - strlen(old);
+    char *edited = sw_alloc(before + strlen(fresh) + left + 1);
     assert_non_null(edited);
     memcpy(edited, text, before);
-    memcpy(edited + before, to, strlen(to));
-    memcpy(edited + before + strlen(to), text + before + strlen(from), left + 1);
+    memcpy(edited + before, fresh, strlen(fresh));
+    memcpy(edited + before + strlen(fresh), text + before + strlen(old), left + 1);
+    sw_free(mark);
+    sw_free(old);
+    sw_free(fresh);
     return edited;
 }
 
@@ -60,7 +78,8 @@ void plan_refused(const char *text, sw_status status, const char *what, const ch
     assert_null(plan);
     if (found != status || err.status != status)
         fail_msg("status %s, expected %s: %s", sw_status_name(found), sw_status_name(status), err.what);
-    if (strstr(err.what, what) == NULL || strstr(err.help, help) == NULL || strstr(err.what, "plan.json") == NULL)
+    if (strstr(err.what, what) == NULL || strstr(err.help, help) == NULL ||
+        strstr(err.what, "plan.json") == NULL)
         fail_msg("says '%s' (%s)\n  expected '%s' (%s)", err.what, err.help, what, help);
     assert_int_equal(sw_plan_read(&plan, text, strlen(text), "plan.json", NULL), status);
 }

@@ -1,6 +1,6 @@
 /*
- * Plan files as text: a plan written, edited at one place and read again, for tests of the reader and of the check.
- * A text is the caller's, to be freed with sw_text_free() or plan_text_drop().
+ * Plan files as text: a plan written, edited at one place and read again, for tests of the reader and of the
+ * check. A text is the caller's, to be freed with sw_text_free() or plan_text_drop().
  */
 #ifndef SW_TEST_PLAN_TEXT_H
 #define SW_TEST_PLAN_TEXT_H
@@ -18,7 +18,8 @@
 /* The plan file of a plan. */
 char *plan_text(const sw_plan *plan);
 
-/* A copy with the first `from` replaced by `to`; the test fails when `from` is not there. */
+/* A copy with the first `from` replaced by `to` (single quotes stand for double ones); the test fails when
+ * `from` is not there. */
 char *plan_edited(const char *text, const char *from, const char *to);
 
 /* The same in what stands behind the first `after`. */

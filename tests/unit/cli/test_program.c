@@ -1,89 +1,36 @@
 /* Command lines from end to end, in this process: exit status, standard output, messages, memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "command_line.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
 #include "base/status.h"
 #include "cli/program.h"
-
-enum { MAX_WORDS = 12 };
-
-typedef struct outcome {
-    int exit;
-    char out[8192];
-    char messages[2048];
-} outcome;
-
-static void read_back(FILE *file, char *text, size_t capacity)
-{
-    rewind(file);
-    text[fread(text, 1, capacity - 1, file)] = '\0';
-    assert_int_equal(fclose(file), 0);
-}
-
-/* Run "mesh --mesh tp=4" and the like; words are parted by blanks. */
-static outcome run(const char *line)
-{
-    outcome result = {0};
-    char text[256];
-    char *argv[MAX_WORDS + 1] = {NULL};
-    char *rest = text;
-    int argc = 0;
-    FILE *out = tmpfile();
-    FILE *messages = tmpfile();
-
-    assert_non_null(out);
-    assert_non_null(messages);
-    (void)snprintf(text, sizeof text, "shardwright %s", line);
-    while (rest != NULL && *rest != '\0' && argc < MAX_WORDS)
-        argv[argc++] = strsep(&rest, " ");
-    int64_t live = sw_alloc_live();
-    result.exit = sw_program_main(argc, argv, out, messages);
-    assert_int_equal(sw_alloc_live(), live);
-    read_back(out, result.out, sizeof result.out);
-    read_back(messages, result.messages, sizeof result.messages);
-    return result;
-}
-
-static void expect_failure(const char *line, int exit_status, const char *messages)
-{
-    outcome result = run(line);
-    assert_string_equal(result.messages, messages);
-    assert_int_equal(result.exit, exit_status);
-    assert_string_equal(result.out, "");
-}
 
 static void the_version_and_help_are_results(void **state)
 {
     (void)state;
-    outcome result = run("--version");
+    outcome result = run_line("--version");
     assert_int_equal(result.exit, 0);
     assert_memory_equal(result.out, "shardwright ", 12);
     assert_string_equal(result.messages, "");
-    result = run("--help");
+    result = run_line("--help");
     assert_int_equal(result.exit, 0);
     assert_non_null(strstr(result.out, "\n  mesh"));
     assert_non_null(strstr(result.out, "Exit status: 0 done, 1 "));
-    result = run("mesh --help");
+    result = run_line("mesh --help");
     assert_int_equal(result.exit, 0);
     assert_non_null(strstr(result.out, "Usage: shardwright mesh --mesh AXES"));
     assert_non_null(strstr(result.out, "\n  -m, --mesh AXES  "));
-    assert_string_equal(run("mesh -h").out, result.out);
+    assert_string_equal(run_line("mesh -h").out, result.out);
 }
 
 static void help_fits_a_line_of_100(void **state)
 {
     (void)state;
-    const char *const lines[] = {"--help", "mesh --help"};
+    const char *const lines[] = {"--help", "plan --help", "explain --help", "roles --help", "mesh --help"};
     for (size_t i = 0; i < SW_COUNT(lines); i++) {
-        outcome result = run(lines[i]);
+        outcome result = run_line(lines[i]);
         for (const char *at = result.out; *at != '\0'; at += strcspn(at, "\n") + 1)
             assert_in_range(strcspn(at, "\n"), 0, 100);
     }
@@ -92,39 +39,38 @@ static void help_fits_a_line_of_100(void **state)
 static void an_unknown_command_names_the_nearest(void **state)
 {
     (void)state;
-    expect_failure("", 2, "shardwright: no command is given\nhelp: shardwright --help lists the commands\n");
-    expect_failure("mehs", 2,
-                   "shardwright: unknown command 'mehs'\n"
-                   "help: did you mean 'mesh'? shardwright --help lists the commands\n");
-    expect_failure("--hepl", 2,
-                   "shardwright: unknown option '--hepl'\n"
-                   "help: did you mean '--help'? shardwright --help lists the commands\n");
-    expect_failure("quantize", 2,
-                   "shardwright: unknown command 'quantize'\nhelp: shardwright --help lists the commands\n");
+    line_fails("", 2, "shardwright: no command is given\nhelp: shardwright --help lists the commands\n");
+    line_fails("mehs", 2,
+               "shardwright: unknown command 'mehs'\n"
+               "help: did you mean 'mesh'? shardwright --help lists the commands\n");
+    line_fails("--hepl", 2,
+               "shardwright: unknown option '--hepl'\n"
+               "help: did you mean '--help'? shardwright --help lists the commands\n");
+    line_fails("quantize", 2,
+               "shardwright: unknown command 'quantize'\nhelp: shardwright --help lists the commands\n");
 }
 
 static void a_mesh_that_is_wrong_text_is_a_usage_error(void **state)
 {
     (void)state;
-    expect_failure("mesh --mesh tq=4", 2,
-                   "shardwright: --mesh: unknown axis 'tq'\n"
-                   "help: did you mean 'tp'? axes are pp, dp, cp, ep, tp\n");
-    expect_failure("mesh --mesh ep=2,tp=4 --ep 2", 2,
-                   "shardwright: --mesh: ep=2 is derived from the dense ranks and 'ep' is an axis too\n"
-                   "help: --ep and an ep axis exclude each other: leave one of them out\n");
-    expect_failure("mesh", 2,
-                   "shardwright: option --mesh AXES is missing\n"
-                   "help: axis sizes: pp, dp, cp, ep, tp, such as dp=4,cp=2,tp=8\n");
+    line_fails("mesh --mesh tq=4", 2,
+               "shardwright: --mesh: unknown axis 'tq'\n"
+               "help: did you mean 'tp'? axes are pp, dp, cp, ep, tp\n");
+    line_fails("mesh --mesh ep=2,tp=4 --ep 2", 2,
+               "shardwright: --mesh: ep=2 is derived from the dense ranks and 'ep' is an axis too\n"
+               "help: --ep and an ep axis exclude each other: leave one of them out\n");
+    line_fails("mesh", 2,
+               "shardwright: option --mesh AXES is missing\n"
+               "help: axis sizes: pp, dp, cp, ep, tp, such as dp=4,cp=2,tp=8\n");
 }
 
 static void a_mesh_that_does_not_fit_itself_is_an_input_error(void **state)
 {
     (void)state;
-    expect_failure(
-        "mesh --mesh tp=4 --ep 3", 1,
-        "shardwright: --mesh: ep=3 does not divide the 4 dense ranks of a stage (dp=1 * cp=1 * tp=4)\n"
-        "help: ep sizes that fit: 1, 2, 4\n");
-    expect_failure(
+    line_fails("mesh --mesh tp=4 --ep 3", 1,
+               "shardwright: --mesh: ep=3 does not divide the 4 dense ranks of a stage (dp=1 * cp=1 * tp=4)\n"
+               "help: ep sizes that fit: 1, 2, 4\n");
+    line_fails(
         "mesh --mesh tp=4 --ep 3 --json", 1,
         "{\"error\":{\"status\":\"plan\",\"what\":\"--mesh: ep=3 does not divide the 4 dense ranks of a "
         "stage (dp=1 * cp=1 * tp=4)\",\"help\":\"ep sizes that fit: 1, 2, 4\"},\"findings\":[]}\n");
@@ -133,7 +79,7 @@ static void a_mesh_that_does_not_fit_itself_is_an_input_error(void **state)
 static void errors_are_json_also_when_the_options_are_wrong(void **state)
 {
     (void)state;
-    expect_failure(
+    line_fails(
         "mesh --mehs tp=4 --json", 2,
         "{\"error\":{\"status\":\"argument\",\"what\":\"unknown option '--mehs'\",\"help\":\"did you mean "
         "'--mesh'? --help lists the options\"},\"findings\":[]}\n");
@@ -142,22 +88,21 @@ static void errors_are_json_also_when_the_options_are_wrong(void **state)
 static void the_shown_ranks_are_checked(void **state)
 {
     (void)state;
-    expect_failure("mesh --mesh tp=4 --rank 4", 2,
-                   "shardwright: option --rank: 4 is out of range\nhelp: give a number from 0 to 3\n");
-    expect_failure(
-        "mesh --mesh tp=65 --all", 2,
-        "shardwright: --all shows up to 64 ranks, the mesh has 65\nhelp: choose one with --rank R\n");
-    expect_failure("mesh --mesh tp=4 --all --rank 1", 2,
-                   "shardwright: options --rank and --all exclude each other\nhelp: give one of them\n");
-    expect_failure("mesh --mesh tp=4 tp=4", 2,
-                   "shardwright: unexpected operand 'tp=4'\n"
-                   "help: usage: shardwright mesh --mesh AXES [--ep N] [--rank R | --all] [--json]\n");
+    line_fails("mesh --mesh tp=4 --rank 4", 2,
+               "shardwright: option --rank: 4 is out of range\nhelp: give a number from 0 to 3\n");
+    line_fails("mesh --mesh tp=65 --all", 2,
+               "shardwright: --all shows up to 64 ranks, the mesh has 65\nhelp: choose one with --rank R\n");
+    line_fails("mesh --mesh tp=4 --all --rank 1", 2,
+               "shardwright: options --rank and --all exclude each other\nhelp: give one of them\n");
+    line_fails("mesh --mesh tp=4 tp=4", 2,
+               "shardwright: unexpected operand 'tp=4'\n"
+               "help: usage: shardwright mesh --mesh AXES [--ep N] [--rank R | --all] [--json]\n");
 }
 
 static void a_mesh_is_shown_with_a_rank(void **state)
 {
     (void)state;
-    outcome result = run("mesh --mesh dp=2,cp=2,tp=2 --ep 4 --rank 6");
+    outcome result = run_line("mesh --mesh dp=2,cp=2,tp=2 --ep 4 --rank 6");
     assert_int_equal(result.exit, 0);
     assert_string_equal(result.messages, "");
     assert_string_equal(result.out, "ranks 8\n"
@@ -184,19 +129,19 @@ static void a_mesh_is_shown_with_a_rank(void **state)
 static void long_groups_are_abbreviated(void **state)
 {
     (void)state;
-    outcome result = run("mesh --mesh pp=2,dp_replicate=2,dp_shard=8,ep=2,tp=16");
+    outcome result = run_line("mesh --mesh pp=2,dp_replicate=2,dp_shard=8,ep=2,tp=16");
     assert_non_null(strstr(result.out, "dp            16          32  dp_replicate 2 * dp_shard 8\n"));
     assert_non_null(strstr(result.out, "dp             0  0, 32, ..., 480\n"));
     assert_non_null(
         strstr(result.out, "edp           16          32  dp * cp: the ranks with the same experts\n"));
-    result = run("mesh --mesh tp=8");
+    result = run_line("mesh --mesh tp=8");
     assert_non_null(strstr(result.out, "tp             0  0, 1, 2, 3, 4, 5, 6, 7\n"));
 }
 
 static void all_ranks_are_shown_in_order(void **state)
 {
     (void)state;
-    outcome result = run("mesh --mesh dp=2,tp=2 --all");
+    outcome result = run_line("mesh --mesh dp=2,tp=2 --all");
     const char *at = result.out;
     for (int rank = 0; rank < 4; rank++) {
         char title[32];
@@ -210,7 +155,7 @@ static void all_ranks_are_shown_in_order(void **state)
 static void json_has_the_groups_as_first_stride_and_size(void **state)
 {
     (void)state;
-    outcome result = run("mesh --mesh tp=2 --json -r 1");
+    outcome result = run_line("mesh --mesh tp=2 --json -r 1");
     assert_int_equal(result.exit, 0);
     assert_string_equal(result.out, "{\n"
                                     " \"ranks\": 2,\n"
@@ -243,8 +188,8 @@ static void two_runs_give_the_same_bytes(void **state)
     const char *const lines[] = {"mesh --mesh pp=2,dp=4,cp=2,tp=4 --ep 8 --all",
                                  "mesh --mesh pp=2,dp=4,cp=2,tp=4 --ep 8 --rank 63 --json"};
     for (size_t i = 0; i < SW_COUNT(lines); i++) {
-        outcome first = run(lines[i]);
-        outcome second = run(lines[i]);
+        outcome first = run_line(lines[i]);
+        outcome second = run_line(lines[i]);
         assert_int_equal(first.exit, 0);
         assert_string_equal(first.out, second.out);
     }
@@ -265,35 +210,17 @@ static void a_full_disk_is_a_system_failure(void **state)
     }
     assert_int_equal(sw_program_main(2, argv, full, said), 3);
     (void)fclose(full);
-    read_back(said, messages, sizeof messages);
+    rewind(said);
+    messages[fread(messages, 1, sizeof messages - 1, said)] = '\0';
+    (void)fclose(said);
     assert_string_equal(messages, "shardwright: writing to standard output: No space left on device\n"
                                   "help: make room, or write elsewhere\n");
 }
 
-/* Fail the n-th allocation for n = 1, 2, ... until the command succeeds. */
 static void memory_may_end_anywhere(void **state)
 {
     (void)state;
-    char words[] = "shardwright\0mesh\0--mesh=tp=4\0--json";
-    char *argv[] = {words, words + 12, words + 17, words + 29, NULL};
-    assert_string_equal(argv[3], "--json");
-    for (uint64_t n = 1;; n++) {
-        char text[4096] = "";
-        FILE *out = tmpfile();
-        FILE *said = tmpfile();
-        int64_t live = sw_alloc_live();
-        sw_alloc_fail_at(n);
-        int exit_status = sw_program_main(4, argv, out, said);
-        sw_alloc_fail_at(0);
-        assert_int_equal(sw_alloc_live(), live);
-        read_back(said, text, sizeof text);
-        (void)fclose(out);
-        if (exit_status == 0)
-            break;
-        assert_int_equal(exit_status, 3);
-        assert_non_null(strstr(text, "no memory"));
-        assert_in_range(n, 1, 100);
-    }
+    line_survives_lack_of_memory("mesh --mesh=tp=4 --json");
 }
 
 int main(void)

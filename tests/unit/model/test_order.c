@@ -162,9 +162,9 @@ static void names_that_patterns_do_not_tell_apart_have_an_order_too(void **state
                 "a.0.b.0.c.10.y\n"
                 "a.0.b.1.c.0.x\n"
                 "a.1.b.0.c.0.x\n"
+                "a.#.weight\n"
                 "a.00.weight\n"
                 "a.01.weight\n"
-                "a.#.weight\n"
                 "b.1234567.weight\n"
                 "b.1234568.weight\n");
 }

@@ -85,10 +85,10 @@ static void modules_are_what_stands_before_the_dots(void **state)
     sw_model *model = folder_open("");
     check_tree(model);
     check_patterns(model);
-    assert_int_equal(model->n_modules, 11);
+    assert_int_equal(model->n_modules, 12);
     assert_int_equal(model->n_patterns, 6);
     assert_int_equal(model->n_layers, 2);
-    assert_int_equal(sw_model_elements(model), 4 * 16 + 4 + 4 + 1 + 16);
+    assert_int_equal(sw_model_elements(model), 4 * 16 + 4 + 4 + 1);
     assert_int_equal(sw_model_find_module(model, "model.layers", strlen("model.layers")), 3);
     assert_int_equal(sw_model_find_module(model, "", 0), 0);
     assert_int_equal(sw_model_find_module(model, "model.layer", strlen("model.layer")), SW_NO_MODULE);

@@ -1,7 +1,8 @@
 /*
  * Which rows of which tensor a rank of tp holds, for one model per stored layout, from what is known of each
- * family's forward and not from the family tables: which rows belong to which head is computed here again, for
- * every rank of every tp size that the head counts allow, and for a part of them also written down by hand.
+ * family's forward and not from the family tables: which rows belong to which head is computed here again,
+ * for every rank of every tp size that the head counts allow, and for a part of them also written down by
+ * hand.
  */
 /* clang-format off */
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include "base/status.h"
 #include "mesh/shard.h"
 #include "plan/plan_data.h"
+#include "tiny_model.h"
 
 /* How the rows of a cut dim belong together. `rows` is the number of rows of one head (or unit). */
 typedef enum stored {
@@ -35,7 +37,8 @@ typedef enum stored {
 typedef struct layout_fact {
     const char *model;
     const char *fqn;
-    int dim; /* stored dim that is cut (of the view [experts, a, b] where experts' rows are stored in two dims) */
+    int dim; /* stored dim that is cut (of the view [experts, a, b] where experts' rows are stored in two
+                dims) */
     stored how;
     uint32_t queries, kv, rows;
 } layout_fact;
@@ -358,6 +361,60 @@ static const expert_fact experts[] = {
 };
 /* clang-format on */
 
+/* ---- small models, generated from their families' tables ---- */
+
+/* 8 heads of 4, 2 key/value heads, 48 inner: every fused layout at a size that is read at a glance. */
+typedef struct small {
+    const char *config;
+    const char *mesh;
+    const char *fqn;
+    const char *placement;
+    uint32_t rank;
+    const char *rows;
+} small;
+
+#define SIZES     "'hidden_size': 32, 'num_hidden_layers': 1, 'vocab_size': 64, 'intermediate_size': 48, "
+#define HEADS_8_2 "'num_attention_heads': 8, 'num_key_value_heads': 2"
+#define PHI3      "'architectures': ['Phi3ForCausalLM'], 'model_type': 'phi3', " SIZES HEADS_8_2
+#define INTERN    "'architectures': ['InternLM2ForCausalLM'], 'model_type': 'internlm2', " SIZES HEADS_8_2
+#define NEOX                                                                                                 \
+    "'architectures': ['GPTNeoXForCausalLM'], 'model_type': 'gpt_neox', " SIZES "'num_attention_heads': 8"
+#define GPT2                                                                                                 \
+    "'architectures': ['GPT2LMHeadModel'], 'model_type': 'gpt2', 'n_embd': 32, 'n_layer': 1, "               \
+    "'n_head': 8, 'vocab_size': 65, 'n_positions': 16"
+
+/* clang-format off */
+static const small smalls[] = {
+    /* q 32 rows, k 8, v 8: rank 1 of 2 has heads 4 to 7 and key/value head 1 */
+    {PHI3, "tp=2", "model.layers.0.self_attn.qkv_proj.weight", "S(0;seg=32+8+8)", 1, "16:32 36:40 44:48"},
+    /* four ranks, two key/value heads: rank 2 is the first of the second pair */
+    {PHI3, "tp=4", "model.layers.0.self_attn.qkv_proj.weight", "S(0;seg=32+8r2+8r2)", 2, "16:24 36:40 44:48"},
+    {PHI3, "tp=4", "model.layers.0.mlp.gate_up_proj.weight", "S(0;seg=48+48)", 1, "12:24 60:72"},
+    /* a group is 4 q heads, k, v: 24 rows */
+    {INTERN, "tp=2", "model.layers.0.attention.wqkv.weight", "S(0)", 1, "24:48"},
+    {INTERN, "tp=4", "model.layers.0.attention.wqkv.weight", "S(0;g2=16+4r2+4r2)", 1, "8:24"},
+    /* 3 * 4 rows a head */
+    {NEOX, "tp=4", "gpt_neox.layers.0.attention.query_key_value.weight", "S(0)", 1, "24:48"},
+    /* [in, out] */
+    {GPT2, "tp=4", "h.0.attn.c_attn.weight", "S(1;seg=32+32+32)", 3, "24:32 56:64 88:96"},
+    {GPT2, "tp=4", "h.0.mlp.c_proj.weight", "S(0)", 1, "32:64"},
+    /* ceil(65 / 4) = 17 */
+    {GPT2, "tp=4", "wte.weight", "S(0)", 3, "51:65"},
+};
+/* clang-format on */
+
+static void small_models_are_cut_as_their_layouts_are(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(smalls); i++) {
+        const small *s = &smalls[i];
+        tiny t = TINY_PLAN(.config = s->config, .mesh = s->mesh);
+        tiny_tp(&t, s->fqn, s->placement);
+        tiny_rows(&t, s->fqn, s->rank, s->rows);
+        tiny_drop(&t);
+    }
+}
+
 /* ---- plans ---- */
 
 static void corpus_folder(char *out, size_t capacity, const char *model)
@@ -566,7 +623,8 @@ static void check_fact(const planned *p, const layout_fact *f, uint32_t tp)
     sw_range pieces[MAX_PIECES];
 
     if (is_cut != (f->how != WHOLE) || (is_cut && place->dim != f->dim))
-        fail_msg("%s tp=%u %s: cut along dim %d is wrong", f->model, tp, f->fqn, is_cut ? (int)place->dim : -1);
+        fail_msg("%s tp=%u %s: cut along dim %d is wrong", f->model, tp, f->fqn,
+                 is_cut ? (int)place->dim : -1);
     uint64_t extent = shape_of(found)->dims[f->dim];
     uint8_t *must = calloc(2, extent);
     uint8_t *does = must + extent;
@@ -647,8 +705,8 @@ static void rows_are_those_written_down_by_hand(void **state)
         }
         (void)sw_placement_text(on_tp(found), text, sizeof text);
         if (strcmp(text, h->placement) != 0 || strcmp(rows, h->rows) != 0)
-            fail_msg("%s tp=%u %s: %s, rank %u holds %s; expected %s and %s", h->model, h->tp, h->fqn, text, h->rank,
-                     rows, h->placement, h->rows);
+            fail_msg("%s tp=%u %s: %s, rank %u holds %s; expected %s and %s", h->model, h->tp, h->fqn, text,
+                     h->rank, rows, h->placement, h->rows);
     }
     drop(&p);
 }
@@ -673,8 +731,8 @@ static void experts_are_cut_by_expert_over_ep(void **state)
         (void)sw_placement_text(&found->places.on[SW_ON_EP], on_ep, sizeof on_ep);
         (void)sw_placement_text(on_tp(found), tp_text, sizeof tp_text);
         if (strcmp(on_ep, e->on_ep) != 0 || strcmp(tp_text, e->on_tp) != 0)
-            fail_msg("%s %s ep %u %s: %s over ep, %s over tp; expected %s and %s", e->model, e->mesh, e->ep, e->fqn,
-                     on_ep, tp_text, e->on_ep, e->on_tp);
+            fail_msg("%s %s ep %u %s: %s over ep, %s over tp; expected %s and %s", e->model, e->mesh, e->ep,
+                     e->fqn, on_ep, tp_text, e->on_ep, e->on_tp);
     }
     drop(&p);
 }
@@ -682,6 +740,7 @@ static void experts_are_cut_by_expert_over_ep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_models_are_cut_as_their_layouts_are),
         cmocka_unit_test(every_rank_holds_the_rows_of_its_own_heads),
         cmocka_unit_test(rows_are_those_written_down_by_hand),
         cmocka_unit_test(experts_are_cut_by_expert_over_ep),

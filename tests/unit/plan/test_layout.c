@@ -96,8 +96,8 @@ static void key_value_heads_are_cut_or_shared(void **state)
     sw_cut_request q = heads(SW_LAYOUT_KV_HEADS, 8, 8, 2, 4);
     (void)state;
     check(heads(SW_LAYOUT_KV_HEADS, 8, 8, 2, 2), "plain");
-    check(q, "rep=2");
-    check(heads(SW_LAYOUT_KV_HEADS, 8, 8, 1, 8), "rep=8");
+    check(q, "seg=8r2"); /* a plan writes it as rep=2 */
+    check(heads(SW_LAYOUT_KV_HEADS, 8, 8, 1, 8), "seg=8r8");
     check(heads(SW_LAYOUT_KV_HEADS, 24, 12, 6, 4), "!heads");
     sw_cut_solve(&q, &r);
     assert_int_equal(r.replicas, 2);
@@ -130,7 +130,7 @@ static void groups_are_contiguous_until_there_are_more_ranks(void **state)
     check(heads(SW_LAYOUT_QKV_GROUPED, 48, 8, 2, 8), "g2=16+4r4+4r4");
     check(heads(SW_LAYOUT_QKV_GROUPED, 24, 4, 1, 2), "seg=16+4r2+4r2"); /* one group is no group */
     check(heads(SW_LAYOUT_QKV_GROUPED, 48, 8, 2, 16), "!heads");
-    check(heads(SW_LAYOUT_QKV_GROUPED, 72, 12, 4, 6), "!heads"); /* 4 groups over 6 ranks */
+    check(heads(SW_LAYOUT_QKV_GROUPED, 80, 12, 4, 6), "!heads"); /* 4 groups over 6 ranks */
 }
 
 static void blocks_are_contiguous_until_there_are_more_ranks(void **state)
@@ -186,7 +186,7 @@ static void groups_of_quantised_rows_may_be_uneven(void **state)
     sw_cut_request q = {
         .layout = SW_LAYOUT_PLAIN, .extent = 96, .unit = 32, .ranks = 2, .may_be_uneven = true};
     (void)state;
-    check(q, "unit=32");
+    check(q, "seg=96u32");
     q.ranks = 3;
     check(q, "plain");
     q.may_be_uneven = false;
@@ -260,9 +260,9 @@ static void too_many_explicit_segments_are_refused(void **state)
 
 static void check_degrees(sw_cut_request q, const char *expected)
 {
-    char text[256];
-    sw_cut_legal_ranks(&q, text, sizeof text);
-    assert_string_equal(text, expected);
+    sw_sizes sizes = {0};
+    sw_cut_legal_ranks(&q, &sizes);
+    assert_string_equal(sw_sizes_text(&sizes), expected);
 }
 
 static void legal_degrees_are_listed_and_replicating_ones_marked(void **state)
@@ -270,23 +270,33 @@ static void legal_degrees_are_listed_and_replicating_ones_marked(void **state)
     (void)state;
     check_degrees(plain(12, 5), "1, 2, 3, 4, 6, 12");
     check_degrees(heads(SW_LAYOUT_HEADS, 28, 28, 4, 8), "1, 2, 4, 7, 14, 28");
-    char text[256];
-    sw_cut_request q = heads(SW_LAYOUT_QKV_STACKED, 36, 28, 4, 8);
-    sw_cut_legal_ranks(&q, text, sizeof text);
-    assert_non_null(strstr(text, "1, 2, 4"));
-    assert_non_null(strstr(text, "28"));
-    assert_non_null(strstr(text, "replicated"));
-    assert_null(strstr(text, "7"));
+    check_degrees(heads(SW_LAYOUT_QKV_STACKED, 36, 28, 4, 8), "1, 2, 4, 28 (key/value heads replicated)");
+    check_degrees(heads(SW_LAYOUT_UNKNOWN, 36, 28, 4, 8), "none");
 }
 
-static void a_list_of_degrees_fits_its_room(void **state)
+static void a_list_of_degrees_ends_somewhere(void **state)
 {
-    char text[40];
+    sw_sizes sizes = {0};
     sw_cut_request q = plain(720720, 17);
     (void)state;
-    sw_cut_legal_ranks(&q, text, sizeof text);
-    assert_true(strlen(text) < sizeof text);
-    assert_memory_equal(text, "1, 2, 3", 7);
+    sw_cut_legal_ranks(&q, &sizes);
+    assert_int_equal(sizes.n, SW_SIZES_MOST);
+    assert_memory_equal(sw_sizes_text(&sizes), "1, 2, 3", 7);
+    assert_false(sw_sizes_add(&sizes, 1, ""));
+}
+
+static void a_list_of_sizes_keeps_whole_numbers_when_its_text_is_full(void **state)
+{
+    sw_sizes sizes = {0};
+    char remark[120];
+    (void)state;
+    memset(remark, 'x', sizeof remark - 1);
+    remark[sizeof remark - 1] = '\0';
+    assert_true(sw_sizes_add(&sizes, 11, remark));
+    assert_true(sw_sizes_add(&sizes, 22, remark));
+    assert_false(sw_sizes_add(&sizes, 33, remark));
+    assert_null(strstr(sw_sizes_text(&sizes), "33"));
+    assert_false(sw_sizes_add(&sizes, 4, ""));
 }
 
 /* ---- stored rows ---- */
@@ -321,7 +331,7 @@ static void stored_rows_of_several_logical_ones_follow_when_pieces_end_on_them(v
     check_scaled(heads(SW_LAYOUT_QKV_STACKED, 48, 8, 2, 2), 8, "no");
     check_scaled(heads(SW_LAYOUT_QKV_STACKED, 96, 8, 2, 4), 8, "S(0;seg=8+2r2+2r2)");
     check_scaled(heads(SW_LAYOUT_QKV_GROUPED, 96, 8, 2, 4), 8, "S(0;g2=4+1r2+1r2)");
-    check_scaled(heads(SW_LAYOUT_KV_HEADS, 16, 8, 2, 4), 8, "S(0;rep=2)");
+    check_scaled(heads(SW_LAYOUT_KV_HEADS, 16, 8, 2, 4), 8, "S(0;seg=2r2)");
     check_scaled(heads(SW_LAYOUT_KV_HEADS, 16, 8, 2, 4), 16, "no");
 }
 
@@ -382,7 +392,8 @@ int main(void)
         cmocka_unit_test(hostile_extents_do_not_overflow),
         cmocka_unit_test(too_many_explicit_segments_are_refused),
         cmocka_unit_test(legal_degrees_are_listed_and_replicating_ones_marked),
-        cmocka_unit_test(a_list_of_degrees_fits_its_room),
+        cmocka_unit_test(a_list_of_degrees_ends_somewhere),
+        cmocka_unit_test(a_list_of_sizes_keeps_whole_numbers_when_its_text_is_full),
         cmocka_unit_test(stored_rows_of_several_logical_ones_follow_when_pieces_end_on_them),
         cmocka_unit_test(forms_say_which_stored_dim_is_which),
         cmocka_unit_test(layouts_have_words),

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Completion offers every command, and every option of each command's --help.
+#   tests/scripts/completion.sh BIN_FOLDER
+# Exit: 0 it does, 1 it does not, 77 no bash here.
+set -eu
+cd "$(dirname "$0")/../.."
+bin=$(cd "$1" && pwd)
+command -v bash >/dev/null 2>&1 || { echo "skipped: bash is not here"; exit 77; }
+export PATH="$bin:$PATH"
+failed=0
+
+# What is offered for a line whose last word is being written.
+complete_line() {
+    bash -c '
+        . scripts/completion/shardwright.bash
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _shardwright shardwright
+        printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
+}
+
+expect() { # expect WANTED WORD...: the offer for these words, on one line
+    wanted=$1
+    shift
+    offered=$(complete_line "$@" | LC_ALL=C sort | tr '\n' ' ' | sed 's/ *$//')
+    [ "$offered" = "$wanted" ] && return
+    printf 'for: %s\n  offered:  %s\n  expected: %s\n' "$*" "$offered" "$wanted"
+    failed=1
+}
+
+expect "--help --version explain mesh plan roles" shardwright ""
+expect "explain" shardwright ex
+expect "--loss-parallel" shardwright plan MODEL --lo
+expect "README.md" shardwright plan READ
+expect "README.md" shardwright plan MODEL --overrides READ
+expect "README.md" shardwright plan MODEL -o READ
+expect "" shardwright plan MODEL --mesh READ
+expect "" shardwright plan MODEL --nothing
+for command in plan explain roles mesh; do
+    # The table's lines only: the description may speak of other commands' options.
+    listed=$(shardwright "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z-]*' |
+        LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ *$//')
+    expect "$listed" shardwright "$command" --
+done
+exit "$failed"
