@@ -11,6 +11,8 @@ install(TARGETS shardwright EXPORT shardwright-targets
 install(DIRECTORY include/shardwright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET shardwright-program)
   install(TARGETS shardwright-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES scripts/completion/shardwright.bash RENAME shardwright
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
 
 foreach(section 1 3 5 7)

@@ -1,7 +1,8 @@
 /*
- * The engine that moves all data: for each stored tensor of a target its bytes are produced in order,
- * assembled from the source parts that hold them, hashed on the way and written by 256 KiB and larger runs.
- * One thread a target file, a few at a time; memory is a few buffers whatever the size of the model.
+ * The engine that moves all data: for each stored tensor of a target its bytes are produced in order from the
+ * source parts that hold them, hashed on the way and written by 256 KiB and larger runs. The parts of one
+ * tensor advance together, so that a row that several of them share is read once; threads take tensors in
+ * turn. Memory is a few MiB a thread whatever the size of the model.
  */
 #ifndef SW_CHECKPOINT_COPY_H
 #define SW_CHECKPOINT_COPY_H
@@ -10,30 +11,35 @@
 #include "shardwright/checkpoint.h"
 
 typedef struct sw_copy_options {
-    uint32_t threads;
+    uint32_t threads; /* 0: two */
     bool no_sync;
-    bool has_pick;
+    bool has_pick; /* of copies, take those of the files whose tp coordinate (without tp: ep) is `pick` */
     uint32_t pick;
     sw_progress_fn *on_progress;
     void *user;
 } sw_copy_options;
 
 typedef struct sw_copy_result {
-    uint64_t bytes_read; /* copied out of the source */
-    uint64_t bytes_written;
+    uint64_t bytes_read;    /* copied out of the source */
+    uint64_t bytes_written; /* headers included */
+    uint64_t n_checked;     /* stored parts that were read whole and had the checksum of the manifest */
 } sw_copy_result;
 
-/* Write every file of `target` into `folder`, which exists and is empty. Hashes are filled in. */
-sw_status sw_copy_run(sw_store *source, sw_target *target, const char *folder, const sw_copy_options *options,
-                      sw_copy_result *result, sw_error *err);
+/*
+ * Write every file of `target` into `folder`, which exists and has none of them. Hashes are filled in. A
+ * source part that is read whole is compared with its checksum, so that damage is not carried on: SW_E_FORMAT
+ * (not with has_pick). When on_progress stops the work: SW_E_IO, "stopped".
+ */
+sw_status sw_copy_run(const sw_store *source, sw_target *target, const char *folder,
+                      const sw_copy_options *options, sw_copy_result *result, sw_error *err);
 
 /*
  * Produce the bytes of one part of a source tensor in order, in pieces of bounded size: the inner loop of the
  * engine, also used to compare (verify, diff). `sink` gets consecutive bytes; it returns a status that ends
- * the walk.
+ * the walk. pick_file: the file whose copy is taken where it has one; UINT32_MAX: the owners'.
  */
 typedef sw_status sw_copy_sink_fn(void *user, const void *bytes, size_t n_bytes, sw_error *err);
-sw_status sw_copy_walk(sw_store *source, const sw_store_tensor *tensor, const sw_part *part,
+sw_status sw_copy_walk(const sw_store *source, const sw_store_tensor *tensor, const sw_part *part,
                        uint32_t pick_file, sw_copy_sink_fn *sink, void *user, sw_error *err);
 
 #endif

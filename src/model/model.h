@@ -71,6 +71,9 @@ static inline const sw_tensor_entry *sw_model_tensor(const sw_model *model, uint
 /* Index of the module with this FQN, or SW_NO_MODULE. Linear in the number of modules. */
 uint32_t sw_model_find_module(const sw_model *model, const char *fqn, size_t length);
 
+/* Index of the parameter with this FQN, or UINT32_MAX. Linear in the number of parameters. */
+uint32_t sw_model_find_param(const sw_model *model, const char *fqn, size_t length);
+
 /* What one tensor adds to the fingerprint of its model; a sum of 64 bits that wraps round. */
 uint64_t sw_tensor_fingerprint(const sw_tensor_entry *t);
 

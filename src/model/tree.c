@@ -263,6 +263,17 @@ static sw_status build_modules(sw_model *model, sw_error *err)
     return status;
 }
 
+uint32_t sw_model_find_param(const sw_model *model, const char *fqn, size_t length)
+{
+    const sw_tensor_entry *t = sw_tensor_list_find(&model->list, fqn, length);
+
+    for (uint32_t i = 0; t != NULL && i < model->n_params; i++) {
+        if (sw_model_tensor(model, i) == t)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
 uint32_t sw_model_find_module(const sw_model *model, const char *fqn, size_t length)
 {
     for (uint32_t i = 0; i < model->n_modules; i++) {

@@ -141,15 +141,17 @@ static bool is_same_path(const sw_spec_param *a, const sw_spec_param *b)
 /* Where each path of the spec is; false without memory. */
 static bool index_paths(const sw_spec *spec, sw_map *by_path)
 {
-    for (uint32_t k = 0; k < spec->n_params; k++) {
+    const sw_spec_param *params = spec->params;
+
+    for (uint32_t k = 0; params != NULL && k < spec->n_params; k++) {
         bool is_new = false;
-        if (sw_map_put(by_path, spec->params[k].path, spec->params[k].path_length, k, &is_new) == NULL)
+        if (sw_map_put(by_path, params[k].path, params[k].path_length, k, &is_new) == NULL)
             return false;
     }
     return true;
 }
 
-/* In each order first: only a plan that was edited needs the map. */
+/* By place first: only a plan that was edited needs the map. */
 static sw_status compare_params(comparing *c, const sw_spec *given, const sw_spec *derived, sw_error *err)
 {
     sw_map by_path SW_AUTO(sw_map_clear) = {0};

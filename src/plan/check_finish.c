@@ -249,6 +249,18 @@ static void compare_place(const comparing *c, const sw_spec *given, const sw_spe
                                  : "the last boundary, and not marked terminal");
 }
 
+static bool is_same_stage(const sw_stage *a, const sw_stage *b)
+{
+    return a->first_layer == b->first_layer && a->end_layer == b->end_layer && a->has_embed == b->has_embed &&
+           a->has_head == b->has_head;
+}
+
+static bool is_same_parallel(const sw_parallel_module *a, const sw_parallel_module *b)
+{
+    return strcmp(a->fqn, b->fqn) == 0 && strcmp(a->kind, b->kind) == 0 && a->axis == b->axis &&
+           a->size == b->size;
+}
+
 static void compare_plan(const comparing *c)
 {
     const sw_plan *g = c->given;
@@ -258,18 +270,13 @@ static void compare_plan(const comparing *c)
     bool same_special = g->n_special == w->n_special;
 
     for (uint32_t i = 0; same_stages && i < g->n_stages; i++)
-        same_stages = g->stages[i].first_layer == w->stages[i].first_layer &&
-                      g->stages[i].end_layer == w->stages[i].end_layer &&
-                      g->stages[i].has_embed == w->stages[i].has_embed &&
-                      g->stages[i].has_head == w->stages[i].has_head;
+        same_stages = is_same_stage(&g->stages[i], &w->stages[i]);
     for (uint32_t i = 0; same_parallel && i < g->n_parallel; i++)
-        same_parallel = strcmp(g->parallel[i].fqn, w->parallel[i].fqn) == 0 &&
-                        strcmp(g->parallel[i].kind, w->parallel[i].kind) == 0 &&
-                        g->parallel[i].axis == w->parallel[i].axis &&
-                        g->parallel[i].size == w->parallel[i].size;
-    for (uint32_t i = 0; same_special && i < g->n_special; i++)
+        same_parallel = is_same_parallel(&g->parallel[i], &w->parallel[i]);
+    for (uint32_t i = 0; same_special && i < g->n_special; i++) {
         same_special = strcmp(g->special[i].fqn, w->special[i].fqn) == 0 &&
                        strcmp(g->special[i].handler, w->special[i].handler) == 0;
+    }
     if (!same_stages)
         (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "stale_stage", "", 0, again,
                             "stages does not spread %u layers over pp=%u", w->n_layers, w->n_stages);

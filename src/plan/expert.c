@@ -126,6 +126,8 @@ static sw_status finish_stack(sw_plan *plan, const sw_overrides *overrides, sw_s
     dims[0] = stack->n;
     memcpy(dims + 1, one->dims, one->n_dims * sizeof *dims);
     const sw_shape *stacked = sw_plan_shape(plan, dims, one->n_dims + 1);
+    if (stacked == NULL && sw_dims_fit(dims, one->n_dims + 1))
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the experts of %s", spec->fqn);
     if (stacked == NULL)
         return SW_FAIL(err, SW_E_LIMIT, "the number of elements must fit 64 bits", "%s.%s: shape overflows",
                        spec->fqn, stack->path);

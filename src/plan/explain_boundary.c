@@ -62,8 +62,8 @@ static void put_traffic(const sw_explain *e, const sw_lowered *row, uint64_t wid
         sw_buffer_puts(out, "; its width is not known");
         return;
     }
-    (void)sw_text_count(a, (uint64_t)(forward + 0.5));
-    (void)sw_text_count(b, (uint64_t)(backward + 0.5));
+    (void)sw_text_amount(a, forward);
+    (void)sw_text_amount(b, backward);
     if (strcmp(a, b) == 0)
         sw_buffer_printf(out, "; %s bytes a token each way", a);
     else

@@ -56,6 +56,12 @@ const char *sw_text_count(char *text, uint64_t value)
     return text;
 }
 
+const char *sw_text_amount(char *text, double value)
+{
+    const double two_to_the_64 = 18446744073709551616.0;
+    return sw_text_count(text, value + 0.5 < two_to_the_64 ? (uint64_t)(value + 0.5) : UINT64_MAX);
+}
+
 const char *sw_text_bytes(char *text, double bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -19,6 +19,9 @@ void sw_text_line(sw_buffer *out, const char *format, ...) __attribute__((format
 /* "1,235,814,400" into room for SW_TEXT_NUMBER bytes; returns `text`. */
 const char *sw_text_count(char *text, uint64_t value);
 
+/* The same of a number that was computed, rounded; what 64 bits do not hold is their largest number. */
+const char *sw_text_amount(char *text, double value);
+
 /* "590.5 MiB", "512 B". */
 const char *sw_text_bytes(char *text, double bytes);
 

@@ -200,8 +200,7 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
             sw_text_cell(&table, "%s", way_name(way));
             sw_text_cell(&table, "%" PRIu64, t->n_forward);
             sw_text_cell(&table, "%" PRIu64, t->n_backward);
-            sw_text_cell(&table, "%s",
-                         t->is_unknown ? "not known" : sw_text_count(number, (uint64_t)(t->bytes + 0.5)));
+            sw_text_cell(&table, "%s", t->is_unknown ? "not known" : sw_text_amount(number, t->bytes));
         }
     }
     if (table.n_cells == SW_COUNT(titles) || table.failed)

@@ -8,9 +8,18 @@
 #include "base/status.h"
 #include "plan/intern.h"
 
+enum { MOST_FAULTS = 5000 };
+
 static uint32_t out_of_memory(sw_plan *plan)
 {
     plan->is_out_of_memory = true; /* a lost finding must not pass for a sound plan */
+    return UINT32_MAX;
+}
+
+/* Beyond a few thousand different ones nobody reads on: they are counted. */
+static uint32_t too_many(sw_plan *plan, sw_severity severity)
+{
+    plan->n_more_faults[severity]++;
     return UINT32_MAX;
 }
 
@@ -28,6 +37,8 @@ uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, co
     char *key = sw_arena_format(plan->arena, "%s|%s|%s", code, pattern == NULL ? "" : pattern, what);
     if (pattern == NULL || key == NULL)
         return out_of_memory(plan);
+    if (plan->n_faults >= MOST_FAULTS && sw_map_find(&plan->by_fault, key, strlen(key)) == NULL)
+        return too_many(plan, severity);
     uint32_t *at = sw_map_put(&plan->by_fault, key, strlen(key), plan->n_faults, &is_new);
     if (at == NULL)
         return out_of_memory(plan);
@@ -35,6 +46,7 @@ uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, co
         plan->faults[*at].n++;
         return *at;
     }
+
     char *fqn_copy = sw_arena_copy(plan->arena, fqn, fqn_length);
     char *help_copy = sw_arena_format(plan->arena, "%s", help);
     if (fqn_copy == NULL || help_copy == NULL ||
@@ -68,6 +80,13 @@ void sw_plan_faults_flush(sw_plan *plan)
                           f->what, f->n);
         else
             sw_report_add(plan->report, f->severity, f->code, name, f->help, "%s%s%s", name, colon, f->what);
+    }
+    for (int severity = 0; severity < SW_SEVERITY_COUNT_; severity++) {
+        if (plan->n_more_faults[severity] > 0)
+            sw_report_add(plan->report, (sw_severity)severity, "more_findings", "",
+                          "mend the first ones and run again", "and %u further findings of this kind",
+                          plan->n_more_faults[severity]);
+        plan->n_more_faults[severity] = 0;
     }
     plan->n_faults = 0;
     sw_map_clear(&plan->by_fault);

@@ -29,11 +29,12 @@ typedef struct region {
     bool is_tied_apart; /* a tied pair in two stages */
 } region;
 
-static bool has_dim(const sw_io *io, int axis, int32_t dim)
+/* Is some input or output cut along its tokens: the batch or the sequence, whichever stands first? */
+static bool cuts_tokens(const sw_io *io, int axis)
 {
     for (uint32_t i = 0; i < io->n; i++) {
         const sw_placement *p = &io->entries[i].places.on[axis];
-        if (p->kind == SW_PLACE_SHARD && p->dim == dim)
+        if (p->kind == SW_PLACE_SHARD && (p->dim == 0 || p->dim == 1))
             return true;
     }
     return false;
@@ -48,9 +49,9 @@ static region look(const sw_plan *plan, const sw_spec *spec)
 {
     bool whole = spec->type == SW_BOUNDARY_WHOLE;
     region r = {.exits_partial = sw_spec_partial_outputs(spec) > 0 && spec->type != SW_BOUNDARY_EMBED,
-                .tokens_on_tp = has_dim(&spec->in_dst, SW_ON_TP, 1),
-                .exit_on_tp = has_dim(&spec->out_dst, SW_ON_TP, 1),
-                .tokens_on_cp = has_dim(&spec->in_dst, SW_ON_CP, 1),
+                .tokens_on_tp = cuts_tokens(&spec->in_dst, SW_ON_TP),
+                .exit_on_tp = cuts_tokens(&spec->out_dst, SW_ON_TP),
+                .tokens_on_cp = cuts_tokens(&spec->in_dst, SW_ON_CP),
                 .is_moe = spec->type == SW_BOUNDARY_MOE_MLP,
                 .extends = spec->type == SW_BOUNDARY_MOE_MLP && plan->ep_mode == SW_EP_TP_EXTEND};
 

@@ -55,6 +55,17 @@ const sw_cut *sw_plan_cut(sw_plan *plan, uint32_t n_groups, const sw_segment *se
     return cut;
 }
 
+bool sw_dims_fit(const uint64_t *dims, uint32_t n_dims)
+{
+    uint64_t elems = 1;
+
+    for (uint32_t i = 0; i < n_dims; i++) {
+        if (!sw_mul_u64(elems, dims[i], &elems))
+            return false;
+    }
+    return true;
+}
+
 const sw_shape *sw_plan_shape(sw_plan *plan, const uint64_t *dims, uint32_t n_dims)
 {
     size_t bytes = n_dims * sizeof *dims;

@@ -10,6 +10,9 @@ bool sw_plan_grow(sw_arena *arena, void **array, uint32_t *capacity, uint32_t co
 /* The one copy of a cut; NULL without memory. */
 const sw_cut *sw_plan_cut(sw_plan *plan, uint32_t n_groups, const sw_segment *segments, uint32_t n_segments);
 
+/* Does the product of the extents fit 64 bits? */
+bool sw_dims_fit(const uint64_t *dims, uint32_t n_dims);
+
 /* The one copy of a shape; NULL without memory, or when the product of the extents overflows. */
 const sw_shape *sw_plan_shape(sw_plan *plan, const uint64_t *dims, uint32_t n_dims);
 

@@ -288,6 +288,8 @@ static void solve(const sw_cut_request *q, sw_cut_result *result)
             fault(result, "heads_unknown");
             (void)snprintf(result->what, sizeof result->what,
                            "no head counts: %" PRIu64 " rows cannot be cut in whole heads", q->extent);
+            (void)snprintf(result->help, sizeof result->help,
+                           "add config.json with num_attention_heads and num_key_value_heads");
             return;
         }
         solve_heads(q, result);

@@ -225,11 +225,70 @@ static void shape_text(const sw_shape *shape, char *text, size_t capacity)
 }
 
 /* A fused tensor under a plain contiguous cut: rank 0 would get all of the first part. */
-static bool tears_parts(const sw_facts *f, const sw_placement *p)
+static bool tears_parts(const sw_facts *f, const sw_placement *p, uint32_t dim)
 {
     bool is_fused = f->layout == SW_LAYOUT_QKV_STACKED || f->layout == SW_LAYOUT_KV_STACKED ||
                     f->layout == SW_LAYOUT_STACKED || f->layout == SW_LAYOUT_UNKNOWN;
-    return is_fused && p->cut == NULL && p->dim == f->out_dim;
+    return is_fused && p->cut == NULL && (int)dim == f->out_dim;
+}
+
+/* Rows that a cut must not part: a head, or a whole group of heads that are stored together. 0: none. */
+static uint64_t rows_together(const linting *l, const sw_spec *spec, const sw_facts *f, uint64_t extent)
+{
+    const sw_attributes *a = &l->model->config.attributes;
+    sw_attr heads_attr = spec->is_tower ? SW_ATTR_VISION_HEADS : SW_ATTR_HEADS;
+    uint64_t heads = a->is_set[heads_attr] ? (uint64_t)a->value[heads_attr] : 0;
+    uint64_t kv =
+        a->is_set[SW_ATTR_KV_HEADS] && !spec->is_tower ? (uint64_t)a->value[SW_ATTR_KV_HEADS] : heads;
+    uint64_t n = 0;
+
+    switch (f->layout) {
+    case SW_LAYOUT_HEADS:
+    case SW_LAYOUT_QKV_PER_HEAD:
+        n = heads;
+        break;
+    case SW_LAYOUT_KV_HEADS:
+    case SW_LAYOUT_QKV_GROUPED:
+        n = kv;
+        break;
+    case SW_LAYOUT_QKV_STACKED:
+        n = heads + 2 * kv;
+        break;
+    case SW_LAYOUT_KV_STACKED:
+        n = 2 * kv;
+        break;
+    default:
+        return 0;
+    }
+    if (f->layout == SW_LAYOUT_QKV_GROUPED && f->places.on[SW_ON_TP].cut != NULL && kv != 0)
+        n = heads + 2 * kv; /* cut inside its groups: single heads stay whole */
+    return n != 0 && extent % n == 0 ? extent / n : 0;
+}
+
+/* A cut that an override gives must end between heads, like one that is derived. */
+static void check_heads(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f,
+                        uint64_t extent)
+{
+    const sw_placement *p = &f->places.on[SW_ON_TP];
+    uint64_t rows = f->is_placed ? rows_together(l, spec, f, extent) : 0;
+    sw_range pieces[64];
+    uint32_t n = 0;
+
+    for (uint32_t rank = 0; rows > 1 && rank < l->plan->tp; rank++) {
+        if (sw_shard_pieces(p, extent, l->plan->tp, rank, pieces, SW_COUNT(pieces), &n, NULL) != SW_OK)
+            return;
+        for (uint32_t i = 0; i < n; i++) {
+            char what[192];
+            if (pieces[i].begin % rows == 0 && pieces[i].end % rows == 0)
+                continue;
+            (void)snprintf(what, sizeof what,
+                           "rank %u would hold rows %" PRIu64 ":%" PRIu64 ", and heads are %" PRIu64 " rows",
+                           rank, pieces[i].begin, pieces[i].end, rows);
+            bad_param(l, spec, param, "heads",
+                      "cut whole heads: S(d), or S(d;rep=N) when there are fewer than ranks", what);
+            return;
+        }
+    }
 }
 
 static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f,
@@ -252,7 +311,7 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
     }
     if (size <= 1)
         return;
-    if (tears_parts(f, p)) {
+    if (tears_parts(f, p, dim)) {
         shape_text(shape, shape_, sizeof shape_);
         (void)snprintf(what, sizeof what,
                        "a fused tensor [%s] under a plain S(%d) over %s: its parts would be torn", shape_,
@@ -265,6 +324,8 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
         sw_error why = {0};
         if (sw_cut_check(p->cut, shape->dims[dim], size, &why) != SW_OK)
             bad_param(l, spec, param, "bad_cut", why.help, why.what);
+        else if (axis == SW_ON_TP)
+            check_heads(l, spec, param, f, shape->dims[dim]);
         return;
     }
     bool may_be_uneven =
@@ -275,23 +336,25 @@ static void check_shard(linting *l, const sw_spec *spec, const sw_spec_param *pa
                        size);
         bad_param(l, spec, param, "indivisible", "use a size that divides it, or replicate the parameter",
                   what);
+    } else if (axis == SW_ON_TP) {
+        check_heads(l, spec, param, f, shape->dims[dim]);
     }
 }
 
 static void check_dims_once(linting *l, const sw_spec *spec, const sw_spec_param *param, const sw_facts *f)
 {
     const sw_shape *shape = f->view != NULL ? f->view : f->shape;
-    uint32_t seen = UINT32_MAX;
+    uint32_t seen = 0; /* a bit per dim */
 
     for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
         uint32_t dim = 0;
         if (f->places.on[axis].kind != SW_PLACE_SHARD ||
             !sw_placement_dim(&f->places.on[axis], shape->n_dims, &dim))
             continue;
-        if (seen == dim)
+        if ((seen & (1U << dim)) != 0)
             bad_param(l, spec, param, "dim_cut_twice", "cut different dims, or one axis only",
                       "two axes cut the same dim of a parameter");
-        seen = dim;
+        seen |= 1U << dim;
     }
 }
 

@@ -150,14 +150,7 @@ static uint32_t find_param(const sw_plan *plan, const char *fqn, const char *pat
     char name[2048];
     int n = snprintf(name, sizeof name, "%s%s%s", fqn, fqn[0] == '\0' ? "" : ".", path);
 
-    if (n <= 0 || (size_t)n >= sizeof name)
-        return UINT32_MAX;
-    const sw_tensor_entry *t = sw_tensor_list_find(&plan->model->list, name, (size_t)n);
-    for (uint32_t i = 0; t != NULL && i < plan->model->n_params; i++) {
-        if (sw_model_tensor(plan->model, i) == t)
-            return i;
-    }
-    return UINT32_MAX;
+    return n > 0 && (size_t)n < sizeof name ? sw_model_find_param(plan->model, name, (size_t)n) : UINT32_MAX;
 }
 
 static void give_places(applying *a, sw_facts *facts, const sw_places *said)

@@ -153,6 +153,9 @@ sw_status sw_plan_create(sw_plan **out, const sw_model *model, const sw_mesh *me
     sw_plan *plan = NULL;
 
     *out = NULL;
+    if (options != NULL && options->struct_size == 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_PLAN_OPTIONS_INIT",
+                       "the plan's options have no size");
     SW_TRY(sw_plan_make_empty(&plan, mesh, err));
     plan->sequence_parallel = !choices.no_sequence_parallel;
     plan->loss_parallel = choices.loss_parallel;

@@ -312,6 +312,7 @@ struct sw_plan {
     uint32_t n_faults;
     uint32_t faults_capacity;
     sw_map by_fault;
+    uint32_t n_more_faults[SW_SEVERITY_COUNT_]; /* different ones that are only counted */
 
     sw_tied_pair *tied;
     uint32_t n_tied;

@@ -50,22 +50,28 @@ static bool read_version(sw_plan_reader *r, void *unused)
 
 /* ---- model ---- */
 
+/* Value of a hex digit in small letters; 16 for another character. */
+static uint64_t hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (uint64_t)(c - '0');
+    return c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10 : 16;
+}
+
 static bool read_fingerprint(sw_plan_reader *r, void *at)
 {
     uint64_t *out = at;
     sw_json_text text;
-    uint64_t value = 0;
 
     if (!sw_json_string(&r->json, &text))
         return false;
     bool is_sound = text.length == 16;
+    *out = 0;
     for (size_t i = 0; is_sound && i < text.length; i++) {
-        const char *digit = memchr("0123456789abcdef", text.bytes[i], 16);
-        is_sound = digit != NULL;
-        value = value << 4 |
-                (digit == NULL ? 0 : (uint64_t)(strchr("0123456789abcdef", *digit) - "0123456789abcdef"));
+        uint64_t digit = hex_digit(text.bytes[i]);
+        is_sound = digit < 16;
+        *out = *out << 4 | digit;
     }
-    *out = value;
     return is_sound || sw_plan_refuse(r, "", "a fingerprint has 16 hex digits, small letters");
 }
 
@@ -81,13 +87,13 @@ static bool read_layers(sw_plan_reader *r, void *at)
 static bool read_model(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"architecture", true, sw_plan_read_text, offsetof(sw_plan, architecture)},
-        {"model_type",   true, sw_plan_read_text, offsetof(sw_plan, model_type)  },
-        {"family",       true, sw_plan_read_text, offsetof(sw_plan, family)      },
-        {"parameters",   true, sw_plan_read_u64,  offsetof(sw_plan, n_params)    },
-        {"elements",     true, sw_plan_read_u64,  offsetof(sw_plan, elements)    },
-        {"layers",       true, read_layers,       offsetof(sw_plan, n_layers)    },
-        {"fingerprint",  true, read_fingerprint,  offsetof(sw_plan, fingerprint) },
+        SW_KEY("architecture", sw_plan_read_text, sw_plan, architecture),
+        SW_KEY("model_type", sw_plan_read_text, sw_plan, model_type),
+        SW_KEY("family", sw_plan_read_text, sw_plan, family),
+        SW_KEY("parameters", sw_plan_read_u64, sw_plan, n_params),
+        SW_KEY("elements", sw_plan_read_u64, sw_plan, elements),
+        SW_KEY("layers", read_layers, sw_plan, n_layers),
+        SW_KEY("fingerprint", read_fingerprint, sw_plan, fingerprint),
     };
     return sw_plan_read_object(r, "model", keys, SW_COUNT(keys), at);
 }
@@ -150,16 +156,16 @@ static bool settle_mesh(sw_plan_reader *r, const sizes *s)
 static bool read_mesh(sw_plan_reader *r, void *unused)
 {
     static const sw_plan_key keys[] = {
-        {"pp",           true,  sw_plan_read_u32, offsetof(sizes, pp)          },
-        {"dp",           true,  sw_plan_read_u32, offsetof(sizes, dp)          },
-        {"cp",           true,  sw_plan_read_u32, offsetof(sizes, cp)          },
-        {"tp",           true,  sw_plan_read_u32, offsetof(sizes, tp)          },
-        {"ep",           true,  sw_plan_read_u32, offsetof(sizes, ep)          },
-        {"dp_replicate", true,  sw_plan_read_u32, offsetof(sizes, dp_replicate)},
-        {"dp_shard",     true,  sw_plan_read_u32, offsetof(sizes, dp_shard)    },
-        {"ep_mode",      true,  read_ep_mode,     offsetof(sizes, mode)        },
-        {"edp",          false, sw_plan_read_u32, offsetof(sizes, edp)         },
-        {"ranks",        true,  sw_plan_read_u32, offsetof(sizes, ranks)       },
+        SW_KEY("pp", sw_plan_read_u32, sizes, pp),
+        SW_KEY("dp", sw_plan_read_u32, sizes, dp),
+        SW_KEY("cp", sw_plan_read_u32, sizes, cp),
+        SW_KEY("tp", sw_plan_read_u32, sizes, tp),
+        SW_KEY("ep", sw_plan_read_u32, sizes, ep),
+        SW_KEY("dp_replicate", sw_plan_read_u32, sizes, dp_replicate),
+        SW_KEY("dp_shard", sw_plan_read_u32, sizes, dp_shard),
+        SW_KEY("ep_mode", read_ep_mode, sizes, mode),
+        SW_KEY_OPTIONAL("edp", sw_plan_read_u32, sizes, edp),
+        SW_KEY("ranks", sw_plan_read_u32, sizes, ranks),
     };
     sizes s = {0};
 
@@ -195,9 +201,9 @@ static bool read_range(sw_plan_reader *r, void *at)
 static bool read_stage(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"layers", true,              read_range,        0         },
-        { "embed",    true, sw_plan_read_bool, offsetof(sw_stage, has_embed)},
-        { "head",    true, sw_plan_read_bool, offsetof(sw_stage,  has_head)},
+        SW_KEY_OF_ALL("layers", read_range),
+        SW_KEY("embed", sw_plan_read_bool, sw_stage, has_embed),
+        SW_KEY("head", sw_plan_read_bool, sw_stage, has_head),
     };
     return sw_plan_read_object(r, "a stage", keys, SW_COUNT(keys), at);
 }
@@ -231,8 +237,8 @@ static bool settle_stages(sw_plan_reader *r)
 static bool read_special(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"handler", true, sw_plan_read_name, offsetof(sw_special, handler)},
-        {"reason",  true, sw_plan_read_text, offsetof(sw_special, reason) },
+        SW_KEY("handler", sw_plan_read_name, sw_special, handler),
+        SW_KEY("reason", sw_plan_read_text, sw_special, reason),
     };
     return sw_plan_read_object(r, "special", keys, SW_COUNT(keys), at);
 }
@@ -335,9 +341,9 @@ static bool read_kind(sw_plan_reader *r, void *at)
 static bool read_parallel_module(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"kind", true, read_kind,         offsetof(sw_parallel_module, kind)},
-        {"axis", true, sw_plan_read_axis, offsetof(sw_parallel_module, axis)},
-        {"size", true, sw_plan_read_u32,  offsetof(sw_parallel_module, size)},
+        SW_KEY("kind", read_kind, sw_parallel_module, kind),
+        SW_KEY("axis", sw_plan_read_axis, sw_parallel_module, axis),
+        SW_KEY("size", sw_plan_read_u32, sw_parallel_module, size),
     };
     return sw_plan_read_object(r, "a parallel module", keys, SW_COUNT(keys), at);
 }
@@ -365,10 +371,10 @@ static bool read_uncovered(sw_plan_reader *r, void *unused)
 static bool read_findings(sw_plan_reader *r, const char *what, sw_severity severity)
 {
     static const sw_plan_key keys[] = {
-        {"code", true,  sw_plan_read_name, offsetof(sw_finding, code)},
-        {"fqn",  true,  sw_plan_read_text, offsetof(sw_finding, fqn) },
-        {"text", true,  sw_plan_read_text, offsetof(sw_finding, what)},
-        {"help", false, sw_plan_read_text, offsetof(sw_finding, help)},
+        SW_KEY("code", sw_plan_read_name, sw_finding, code),
+        SW_KEY("fqn", sw_plan_read_text, sw_finding, fqn),
+        SW_KEY("text", sw_plan_read_text, sw_finding, what),
+        SW_KEY_OPTIONAL("help", sw_plan_read_text, sw_finding, help),
     };
 
     (void)sw_json_enter_array(&r->json);
@@ -414,26 +420,24 @@ static bool settle_uncovered(sw_plan_reader *r)
 
 /* ---- the document ---- */
 
-// clang-format off
 static const sw_plan_key plan_keys[] = {
-    { "format",            true, read_format,             0 },
-    { "version",           true, read_version,            0 },
-    { "model",             true, read_model,              0 },
-    { "mesh",              true, read_mesh,               0 },
-    { "sequence_parallel", true, sw_plan_read_bool,       offsetof(sw_plan, sequence_parallel) },
-    { "loss_parallel",     true, sw_plan_read_bool,       offsetof(sw_plan, loss_parallel) },
-    { "derived",           true, sw_plan_read_bool,       offsetof(sw_plan, derive) },
-    { "allow_uncovered",   true, sw_plan_read_bool,       offsetof(sw_plan, allow_uncovered) },
-    { "stages",            true, read_stages,             0 },
-    { "boundaries",        true, sw_plan_read_boundaries, 0 },
-    { "special",           true, read_specials,           0 },
-    { "tied",              true, read_tied,               0 },
-    { "parallel_modules",  true, read_parallel,           0 },
-    { "uncovered",         true, read_uncovered,          0 },
-    { "warnings",          true, read_warnings,           0 },
-    { "notes",             true, read_notes,              0 },
+    SW_KEY_OF_ALL("format", read_format),
+    SW_KEY_OF_ALL("version", read_version),
+    SW_KEY_OF_ALL("model", read_model),
+    SW_KEY_OF_ALL("mesh", read_mesh),
+    SW_KEY("sequence_parallel", sw_plan_read_bool, sw_plan, sequence_parallel),
+    SW_KEY("loss_parallel", sw_plan_read_bool, sw_plan, loss_parallel),
+    SW_KEY("derived", sw_plan_read_bool, sw_plan, derive),
+    SW_KEY("allow_uncovered", sw_plan_read_bool, sw_plan, allow_uncovered),
+    SW_KEY_OF_ALL("stages", read_stages),
+    SW_KEY_OF_ALL("boundaries", sw_plan_read_boundaries),
+    SW_KEY_OF_ALL("special", read_specials),
+    SW_KEY_OF_ALL("tied", read_tied),
+    SW_KEY_OF_ALL("parallel_modules", read_parallel),
+    SW_KEY_OF_ALL("uncovered", read_uncovered),
+    SW_KEY_OF_ALL("warnings", read_warnings),
+    SW_KEY_OF_ALL("notes", read_notes),
 };
-// clang-format on
 
 sw_status sw_plan_read(sw_plan **out, const void *bytes, size_t n_bytes, const char *source, sw_error *err)
 {

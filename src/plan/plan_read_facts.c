@@ -85,8 +85,8 @@ static bool read_layout_kind(sw_plan_reader *r, void *at)
 static bool read_layout(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"kind",  true,  read_layout_kind, offsetof(sw_facts, layout)},
-        {"parts", false, sw_plan_read_u32, offsetof(sw_facts, parts) },
+        SW_KEY("kind", read_layout_kind, sw_facts, layout),
+        SW_KEY_OPTIONAL("parts", sw_plan_read_u32, sw_facts, parts),
     };
     return sw_plan_read_object(r, "layout", keys, SW_COUNT(keys), at);
 }
@@ -107,8 +107,8 @@ static bool read_dim(sw_plan_reader *r, void *at)
 static bool read_dims(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"out", true, read_dim, offsetof(draft, facts.out_dim)},
-        {"in",  true, read_dim, offsetof(draft, facts.in_dim) },
+        SW_KEY("out", read_dim, draft, facts.out_dim),
+        SW_KEY("in", read_dim, draft, facts.in_dim),
     };
     draft *d = at;
 
@@ -161,9 +161,9 @@ static bool read_group(sw_plan_reader *r, void *at)
 static bool read_sums(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"axis",   true,  sw_plan_read_axis, offsetof(sw_grad_sum, axis)  },
-        {"group",  false, read_group,        offsetof(sw_grad_sum, group) },
-        {"reason", true,  read_sum_reason,   offsetof(sw_grad_sum, reason)},
+        SW_KEY("axis", sw_plan_read_axis, sw_grad_sum, axis),
+        SW_KEY_OPTIONAL("group", read_group, sw_grad_sum, group),
+        SW_KEY("reason", read_sum_reason, sw_grad_sum, reason),
     };
     sw_grad_list *list = at;
 
@@ -180,24 +180,22 @@ static bool read_sums(sw_plan_reader *r, void *at)
 
 /* ---- the whole ---- */
 
-// clang-format off
 static const sw_plan_key facts_keys[] = {
-    { "role",       true,  read_role,           offsetof(draft, facts.role) },
-    { "dtype",      true,  read_dtype,          offsetof(draft, facts.dtype) },
-    { "shape",      true,  read_shape,          offsetof(draft, facts.shape) },
-    { "view",       false, read_shape,          offsetof(draft, facts.view) },
-    { "placement",  true,  sw_plan_read_places, offsetof(draft, facts.places) },
-    { "layout",     false, read_layout,         offsetof(draft, facts) },
-    { "dims",       false, read_dims,           0 },
-    { "grad_sum",   true,  read_sums,           offsetof(draft, facts.grad) },
-    { "trained",    false, sw_plan_read_bool,   offsetof(draft, facts.is_trained) },
-    { "reason",     false, read_reason,         offsetof(draft, facts.reason) },
-    { "full_norm",  false, sw_plan_read_bool,   offsetof(draft, is_full_norm) },
-    { "in_groups",  false, sw_plan_read_bool,   offsetof(draft, is_in_groups) },
-    { "overridden", false, sw_plan_read_bool,   offsetof(draft, facts.is_placed) },
-    { "added_on",   false, read_added_on,       offsetof(draft, facts.is_rank0_only) },
+    SW_KEY("role", read_role, draft, facts.role),
+    SW_KEY("dtype", read_dtype, draft, facts.dtype),
+    SW_KEY("shape", read_shape, draft, facts.shape),
+    SW_KEY_OPTIONAL("view", read_shape, draft, facts.view),
+    SW_KEY("placement", sw_plan_read_places, draft, facts.places),
+    SW_KEY_OPTIONAL("layout", read_layout, draft, facts),
+    SW_KEY_OF_ALL_OPTIONAL("dims", read_dims),
+    SW_KEY("grad_sum", read_sums, draft, facts.grad),
+    SW_KEY_OPTIONAL("trained", sw_plan_read_bool, draft, facts.is_trained),
+    SW_KEY_OPTIONAL("reason", read_reason, draft, facts.reason),
+    SW_KEY_OPTIONAL("full_norm", sw_plan_read_bool, draft, is_full_norm),
+    SW_KEY_OPTIONAL("in_groups", sw_plan_read_bool, draft, is_in_groups),
+    SW_KEY_OPTIONAL("overridden", sw_plan_read_bool, draft, facts.is_placed),
+    SW_KEY_OPTIONAL("added_on", read_added_on, draft, facts.is_rank0_only),
 };
-// clang-format on
 
 static bool parse_facts(sw_plan_reader *r, uint32_t *out)
 {

@@ -96,8 +96,8 @@ static bool read_sources(sw_plan_reader *r, void *at)
 static bool read_stack(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"sources", true,             read_sources,         0 },
-        { "n",     true, sw_plan_read_u32, offsetof(sw_ep_stack, n)},
+        SW_KEY_OF_ALL("sources", read_sources),
+        SW_KEY("n", sw_plan_read_u32, sw_ep_stack, n),
     };
     sw_ep_stack *stack = at;
 
@@ -157,13 +157,13 @@ static bool settle_dim(sw_plan_reader *r, const sw_lowered *row, int32_t *dim, b
 static bool read_row(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"arg",        true,  sw_plan_read_name, offsetof(sw_lowered, arg)       },
-        {"collective", true,  read_collective,   offsetof(sw_lowered, collective)},
-        {"axis",       true,  sw_plan_read_axis, offsetof(sw_lowered, axis)      },
-        {"dim",        false, sw_plan_read_i32,  offsetof(sw_lowered, dim)       },
-        {"from_dim",   false, sw_plan_read_i32,  offsetof(sw_lowered, other_dim) },
-        {"backward",   true,  read_collective,   offsetof(sw_lowered, backward)  },
-        {"position",   false, sw_plan_read_u32,  offsetof(sw_lowered, position)  },
+        SW_KEY("arg", sw_plan_read_name, sw_lowered, arg),
+        SW_KEY("collective", read_collective, sw_lowered, collective),
+        SW_KEY("axis", sw_plan_read_axis, sw_lowered, axis),
+        SW_KEY_OPTIONAL("dim", sw_plan_read_i32, sw_lowered, dim),
+        SW_KEY_OPTIONAL("from_dim", sw_plan_read_i32, sw_lowered, other_dim),
+        SW_KEY("backward", read_collective, sw_lowered, backward),
+        SW_KEY_OPTIONAL("position", sw_plan_read_u32, sw_lowered, position),
     };
     sw_lowered *row = at;
 
@@ -195,10 +195,8 @@ static bool read_rows_out(sw_plan_reader *r, void *at)
 
 static bool read_lowering(sw_plan_reader *r, void *at)
 {
-    static const sw_plan_key keys[] = {
-        {"in",  true, read_rows_in,  0},
-        {"out", true, read_rows_out, 0}
-    };
+    static const sw_plan_key keys[] = {SW_KEY_OF_ALL("in", read_rows_in),
+                                       SW_KEY_OF_ALL("out", read_rows_out)};
 
     return sw_plan_read_object(r, "lowering", keys, SW_COUNT(keys), at);
 }
@@ -297,10 +295,10 @@ static bool read_inner_params(sw_plan_reader *r, void *at)
 static bool read_inner(sw_plan_reader *r, void *at)
 {
     static const sw_plan_key keys[] = {
-        {"op",               true,      read_op, offsetof(sw_inner,               op)},
-        {"axis",                  true,                      sw_plan_read_axis,        offsetof(sw_inner, axis)},
-        {"replicas",             false,                      sw_plan_read_u32,                    offsetof(sw_inner,                                  replicas)},
-        {"params", true, read_inner_params,0},
+        SW_KEY("op", read_op, sw_inner, op),
+        SW_KEY("axis", sw_plan_read_axis, sw_inner, axis),
+        SW_KEY_OPTIONAL("replicas", sw_plan_read_u32, sw_inner, replicas),
+        SW_KEY_OF_ALL("params", read_inner_params),
     };
     sw_inner *inner = at;
 
@@ -346,39 +344,37 @@ static bool read_overrides(sw_plan_reader *r, void *at)
     return sw_plan_read_list(r, "overrides", list, sw_plan_read_text);
 }
 
-// clang-format off
 static const sw_plan_key spec_keys[] = {
-    { "type",            true,  read_type,          offsetof(sw_spec, type) },
-    { "params",          true,  read_params,        0 },
-    { "ep_stack",        false, read_stacks,        0 },
-    { "in_src",          true,  read_io,            offsetof(sw_spec, in_src) },
-    { "in_dst",          true,  read_io,            offsetof(sw_spec, in_dst) },
-    { "out_src",         true,  read_io,            offsetof(sw_spec, out_src) },
-    { "out_dst",         true,  read_io,            offsetof(sw_spec, out_dst) },
-    { "lowering",        true,  read_lowering,      0 },
-    { "needs_cp_attn",   true,  sw_plan_read_bool,  offsetof(sw_spec, needs_cp_attn) },
-    { "region_dispatch", true,  read_dispatch,      offsetof(sw_spec, region_dispatch) },
-    { "terminal",        true,  sw_plan_read_bool,  offsetof(sw_spec, is_terminal) },
-    { "tower",           false, sw_plan_read_bool,  offsetof(sw_spec, is_tower) },
-    { "inserted",        false, sw_plan_read_bool,  offsetof(sw_spec, is_inserted) },
-    { "tied_alias",      false, sw_plan_read_bool,  offsetof(sw_spec, is_tied_alias) },
-    { "layer",           false, read_layer,         offsetof(sw_spec, layer) },
-    { "stage",           true,  sw_plan_read_u32,   offsetof(sw_spec, pp_stage) },
-    { "ep_size",         false, sw_plan_read_u32,   offsetof(sw_spec, ep_size) },
-    { "span_entry",      false, sw_plan_read_name,  offsetof(sw_spec, span_entry) },
-    { "span_exit",       false, sw_plan_read_name,  offsetof(sw_spec, span_exit) },
-    { "tp_local",        false, read_tp_local,      0 },
-    { "tp_divide_attrs", false, read_tp_divide,     0 },
-    { "deferred_bias",   true,  read_deferred,      0 },
-    { "inner",           false, read_inners,        0 },
-    { "inner_target",    false, sw_plan_read_name,  offsetof(sw_spec, inner_target) },
-    { "inner_wrapper",   false, sw_plan_read_name,  offsetof(sw_spec, inner_wrapper) },
-    { "inner_out_src",   false, read_inner_out_src, 0 },
-    { "local_compute",   false, sw_plan_read_name,  offsetof(sw_spec, local_compute) },
-    { "out_names",       false, read_out_names,     0 },
-    { "overrides",       false, read_overrides,     0 },
+    SW_KEY("type", read_type, sw_spec, type),
+    SW_KEY_OF_ALL("params", read_params),
+    SW_KEY_OF_ALL_OPTIONAL("ep_stack", read_stacks),
+    SW_KEY("in_src", read_io, sw_spec, in_src),
+    SW_KEY("in_dst", read_io, sw_spec, in_dst),
+    SW_KEY("out_src", read_io, sw_spec, out_src),
+    SW_KEY("out_dst", read_io, sw_spec, out_dst),
+    SW_KEY_OF_ALL("lowering", read_lowering),
+    SW_KEY("needs_cp_attn", sw_plan_read_bool, sw_spec, needs_cp_attn),
+    SW_KEY("region_dispatch", read_dispatch, sw_spec, region_dispatch),
+    SW_KEY("terminal", sw_plan_read_bool, sw_spec, is_terminal),
+    SW_KEY_OPTIONAL("tower", sw_plan_read_bool, sw_spec, is_tower),
+    SW_KEY_OPTIONAL("inserted", sw_plan_read_bool, sw_spec, is_inserted),
+    SW_KEY_OPTIONAL("tied_alias", sw_plan_read_bool, sw_spec, is_tied_alias),
+    SW_KEY_OPTIONAL("layer", read_layer, sw_spec, layer),
+    SW_KEY("stage", sw_plan_read_u32, sw_spec, pp_stage),
+    SW_KEY_OPTIONAL("ep_size", sw_plan_read_u32, sw_spec, ep_size),
+    SW_KEY_OPTIONAL("span_entry", sw_plan_read_name, sw_spec, span_entry),
+    SW_KEY_OPTIONAL("span_exit", sw_plan_read_name, sw_spec, span_exit),
+    SW_KEY_OF_ALL_OPTIONAL("tp_local", read_tp_local),
+    SW_KEY_OF_ALL_OPTIONAL("tp_divide_attrs", read_tp_divide),
+    SW_KEY_OF_ALL("deferred_bias", read_deferred),
+    SW_KEY_OF_ALL_OPTIONAL("inner", read_inners),
+    SW_KEY_OPTIONAL("inner_target", sw_plan_read_name, sw_spec, inner_target),
+    SW_KEY_OPTIONAL("inner_wrapper", sw_plan_read_name, sw_spec, inner_wrapper),
+    SW_KEY_OF_ALL_OPTIONAL("inner_out_src", read_inner_out_src),
+    SW_KEY_OPTIONAL("local_compute", sw_plan_read_name, sw_spec, local_compute),
+    SW_KEY_OF_ALL_OPTIONAL("out_names", read_out_names),
+    SW_KEY_OF_ALL_OPTIONAL("overrides", read_overrides),
 };
-// clang-format on
 
 _Static_assert(SW_COUNT(spec_keys) <= 32, "the keys seen are bits of one word");
 

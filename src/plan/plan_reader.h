@@ -5,6 +5,8 @@
 #ifndef SW_PLAN_PLAN_READER_H
 #define SW_PLAN_PLAN_READER_H
 
+#include <stddef.h>
+
 #include "io/json_read.h"
 #include "plan/plan_data.h"
 
@@ -52,6 +54,24 @@ typedef struct sw_plan_key {
     sw_plan_read_fn *read;
     size_t offset;
 } sw_plan_key;
+
+/* Rows of a table of keys: the value of a field, or one that the function puts into the record by itself. */
+#define SW_KEY(name, read, record, field)                                                                    \
+    {                                                                                                        \
+        name, true, read, offsetof(record, field)                                                            \
+    }
+#define SW_KEY_OPTIONAL(name, read, record, field)                                                           \
+    {                                                                                                        \
+        name, false, read, offsetof(record, field)                                                           \
+    }
+#define SW_KEY_OF_ALL(name, read)                                                                            \
+    {                                                                                                        \
+        name, true, read, 0                                                                                  \
+    }
+#define SW_KEY_OF_ALL_OPTIONAL(name, read)                                                                   \
+    {                                                                                                        \
+        name, false, read, 0                                                                                 \
+    }
 
 void sw_plan_reader_init(sw_plan_reader *r);
 void sw_plan_reader_clear(sw_plan_reader *r);

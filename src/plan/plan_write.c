@@ -285,6 +285,26 @@ static void put_stacks(sw_json_writer *w, const sw_spec *spec)
     sw_json_end_object(w);
 }
 
+/* The attributes that an override declared, by name. */
+static void put_declared(sw_json_writer *w, const sw_spec *spec)
+{
+    bool is_open = false;
+
+    for (uint32_t i = 0; i < spec->n_tp_local; i++) {
+        if (!spec->tp_local[i].is_declared)
+            continue;
+        if (!is_open) {
+            sw_json_key(w, "tp_divide_attrs");
+            sw_json_inline(w);
+            sw_json_begin_array(w);
+        }
+        is_open = true;
+        sw_json_put_string(w, spec->tp_local[i].name);
+    }
+    if (is_open)
+        sw_json_end_array(w);
+}
+
 static void put_tp_local(sw_json_writer *w, const sw_spec *spec)
 {
     if (spec->n_tp_local == 0)
@@ -300,14 +320,7 @@ static void put_tp_local(sw_json_writer *w, const sw_spec *spec)
         sw_json_end_array(w);
     }
     sw_json_end_object(w);
-    const char *declared[64];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < spec->n_tp_local && n < SW_COUNT(declared); i++) {
-        if (spec->tp_local[i].is_declared)
-            declared[n++] = spec->tp_local[i].name;
-    }
-    if (n > 0)
-        put_words(w, "tp_divide_attrs", declared, n);
+    put_declared(w, spec);
 }
 
 static void put_inner(sw_json_writer *w, const sw_spec *spec)

@@ -105,11 +105,13 @@ void sw_report_add(sw_report *report, sw_severity severity, const char *code, co
     const char *what_copy = sw_arena_format(report->arena, "%s", what);
     const char *fqn_copy = sw_arena_format(report->arena, "%s", fqn);
     const char *help_copy = sw_arena_format(report->arena, "%s", help);
-    if (code_copy == NULL || what_copy == NULL || fqn_copy == NULL || help_copy == NULL || !make_room(report)) {
+    if (code_copy == NULL || what_copy == NULL || fqn_copy == NULL || help_copy == NULL ||
+        !make_room(report)) {
         report->is_cut = true;
         return;
     }
-    report->findings[report->n_findings++] = (sw_finding){severity, code_copy, fqn_copy, what_copy, help_copy};
+    report->findings[report->n_findings++] =
+        (sw_finding){severity, code_copy, fqn_copy, what_copy, help_copy};
 }
 
 void sw_report_append(sw_report *to, const sw_report *from)

@@ -47,13 +47,13 @@ static void split(char *line, const char **cells)
         cells[n++] = "";
 }
 
-void page_open(page_table *out, const char *page, const char *heading)
+void page_open_in(page_table *out, const char *root, const char *page, const char *heading)
 {
     char path[512];
     bool is_inside = heading == NULL;
     size_t n_lines = 0; /* of the table at hand: its head, the rule below it, then rows */
 
-    (void)snprintf(path, sizeof path, "%s/docs/reference/%s", SW_SOURCE_DIR, page);
+    (void)snprintf(path, sizeof path, "%s/docs/reference/%s", root, page);
     *out = (page_table){.text = page_file(path)};
     for (char *line = out->text, *next = NULL; line != NULL; line = next) {
         char *end = strchr(line, '\n');

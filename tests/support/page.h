@@ -26,7 +26,8 @@ char *page_file(const char *path);
 
 /* The table under a heading ("Default rules") of docs/reference/PAGE; NULL: all tables of the page in order.
  */
-void page_open(page_table *out, const char *page, const char *heading);
+void page_open_in(page_table *out, const char *root, const char *page, const char *heading);
+#define page_open(out, page, heading) page_open_in((out), SW_SOURCE_DIR, (page), (heading))
 void page_close(page_table *table);
 
 /* The table has this row here; the test fails with both otherwise. `cells` ends with NULL. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "corpus.h"
 #include "model_folder.h"
 
 static const char llama[] =
@@ -252,6 +253,49 @@ static void an_index_of_packed_weights_gets_no_shapes_from_the_table(void **stat
     sw_model_close(model);
 }
 
+static void copy_config(const char *model)
+{
+    char path[512];
+    corpus_path(path, sizeof path, model, "config.json");
+    sw_file_map map = corpus_open(path);
+    folder_bytes("config.json", map.bytes, map.n_bytes);
+    sw_file_map_close(&map);
+}
+
+/* The names of `real` as an index of 163 files, none of them there. */
+static void write_index_of(const sw_tensor_list *real)
+{
+    FILE *file = fopen(folder_path("model.safetensors.index.json"), "w");
+    assert_non_null(file);
+    (void)fputs("{\"metadata\": {\"total_size\": 688586727753}, \"weight_map\": {", file);
+    for (size_t i = 0; i < real->n_tensors; i++)
+        (void)fprintf(file, "%s\"%s\": \"model-%05zu-of-00163.safetensors\"", i == 0 ? "" : ",\n",
+                      real->tensors[i].name, i % 163 + 1);
+    (void)fputs("}}", file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void the_index_of_a_real_fp8_model_is_enough(void **state)
+{
+    (void)state;
+    sw_tensor_list real = {0};
+    copy_config("deepseek-v3");
+    corpus_params(&real, "deepseek-v3");
+    write_index_of(&real);
+    sw_model *model = folder_open("");
+    assert_int_equal(sw_model_param_count(model), real.n_tensors);
+    assert_true(model->has_shapes);
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        const sw_tensor_entry *t = sw_model_tensor(model, i);
+        const sw_tensor_entry *want = sw_tensor_list_find(&real, t->name, t->name_length);
+        if (t->dtype != want->dtype || t->shape->n_dims != want->shape->n_dims ||
+            memcmp(t->shape->dims, want->shape->dims, t->shape->n_dims * sizeof *t->shape->dims) != 0)
+            fail_msg("%s has another shape or dtype than in the checkpoint", t->name);
+    }
+    sw_model_close(model);
+    sw_tensor_list_clear(&real);
+}
+
 static void an_index_of_very_many_files_is_refused(void **state)
 {
     (void)state;
@@ -306,6 +350,7 @@ int main(void)
         IN_FOLDER(an_index_alone_gets_its_shapes_from_the_table),
         IN_FOLDER(an_index_alone_without_a_config_has_no_shapes_and_says_why),
         IN_FOLDER(an_index_of_packed_weights_gets_no_shapes_from_the_table),
+        IN_FOLDER(the_index_of_a_real_fp8_model_is_enough),
         IN_FOLDER(an_index_of_very_many_files_is_refused),
         IN_FOLDER(files_are_listed_in_the_order_of_their_names),
     };

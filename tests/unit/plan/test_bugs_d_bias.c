@@ -93,7 +93,7 @@ static void each_half_of_a_parallel_residual_defers_its_own_bias(void **state)
     (void)state;
     tiny_deferred(&t, at, "dense.bias");
     tiny_deferred(&t, "gpt_neox.layers.0.mlp", "dense_4h_to_h.bias");
-    /* One reduction a boundary: two a block (decision 21). */
+    /* One reduction a boundary: two a block. */
     tiny_lowering(&t, at, "in tp all_gather 1 reduce_scatter; out tp reduce_scatter 1 all_gather");
     tiny_rows(&t, "gpt_neox.layers.0.attention.query_key_value.bias", 0, "0:24");
     tiny_drop(&t);

@@ -19,52 +19,56 @@
     "'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 4, "        \
     "'intermediate_size': 32, 'vocab_size': 32, 'max_position_embeddings': 8"
 
+// clang-format off
 static const struct named {
     const char *config;
     const char *column[4]; /* columns of a layer, then ... */
     const char *row[4];    /* ... their row partners */
 } families[] = {
-    {"'architectures': ['BloomForCausalLM'], 'model_type': 'bloom', " SIZES,
-     {"h.0.self_attention.query_key_value.weight", "h.0.mlp.dense_h_to_4h.weight"},
-     {"h.0.self_attention.dense.weight", "h.0.mlp.dense_4h_to_h.weight"}                                                                                                                                                                                 },
-    {"'architectures': ['FalconForCausalLM'], 'model_type': 'falcon', 'multi_query': false, " SIZES,
-     {"transformer.h.0.self_attention.query_key_value.weight", "transformer.h.0.mlp.dense_h_to_4h.weight"},
-     {"transformer.h.0.self_attention.dense.weight", "transformer.h.0.mlp.dense_4h_to_h.weight"}                                                                                                                                                         },
-    {"'architectures': ['OPTForCausalLM'], 'model_type': 'opt', 'ffn_dim': 32, 'word_embed_proj_dim': "
-     "16, " SIZES,
-     {"model.decoder.layers.0.self_attn.q_proj.weight", "model.decoder.layers.0.fc1.weight"},
-     {"model.decoder.layers.0.self_attn.out_proj.weight", "model.decoder.layers.0.fc2.weight"}                                                                                                                                                             },
-    {"'architectures': ['MptForCausalLM'], 'model_type': 'mpt', 'd_model': 16, 'n_layers': 2, 'n_heads': 4, "
-     "'expansion_ratio': 2, 'max_seq_len': 8, 'vocab_size': 32",                                                                                              {"transformer.blocks.0.attn.Wqkv.weight", "transformer.blocks.0.ffn.up_proj.weight"},
-     {"transformer.blocks.0.attn.out_proj.weight", "transformer.blocks.0.ffn.down_proj.weight"}},
-    {"'architectures': ['PhiForCausalLM'], 'model_type': 'phi', " SIZES,
-     {SA "q_proj.weight", L "mlp.fc1.weight"},
-     {SA "dense.weight", L "mlp.fc2.weight"}                                                                                                                                                                                                            },
-    {"'architectures': ['GPTJForCausalLM'], 'model_type': 'gptj', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
-     "'n_positions': 8, 'vocab_size': 32",                                                                                              {"transformer.h.0.attn.q_proj.weight", "transformer.h.0.mlp.fc_in.weight"},
-     {"transformer.h.0.attn.out_proj.weight", "transformer.h.0.mlp.fc_out.weight"}},
-    {"'architectures': ['InternLM2ForCausalLM'], 'model_type': 'internlm2', " SIZES,
-     {L "attention.wqkv.weight", L "feed_forward.w1.weight", L "feed_forward.w3.weight"},
-     {L "attention.wo.weight", L "feed_forward.w2.weight"}                                                                                                                                                                 },
-    {"'architectures': ['MixtralForCausalLM'], 'model_type': 'mixtral', 'num_local_experts': 2, " SIZES,
-     {SA "q_proj.weight", L "block_sparse_moe.experts.0.w1.weight", L "block_sparse_moe.experts.0.w3.weight"},
-     {SA "o_proj.weight", L "block_sparse_moe.experts.0.w2.weight"}                                                                                                                                            },
-    {"'architectures': ['Gemma2ForCausalLM'], 'model_type': 'gemma2', 'head_dim': 4, " SIZES,
-     {SA "v_proj.weight", L "mlp.up_proj.weight"},
-     {SA "o_proj.weight", L "mlp.down_proj.weight"}                                                                                                                                                                                                        },
-    {"'architectures': ['CohereForCausalLM'], 'model_type': 'cohere', 'use_qk_norm': true, " SIZES,
-     {SA "k_proj.weight", L "mlp.gate_proj.weight"},
-     {SA "o_proj.weight", L "mlp.down_proj.weight"}                                                                                                                                                                                                      },
-    {"'architectures': ['Olmo2ForCausalLM'], 'model_type': 'olmo2', " SIZES,
-     {SA "q_proj.weight", L "mlp.up_proj.weight"},
-     {SA "o_proj.weight", L "mlp.down_proj.weight"}                                                                                                                                                                                                        },
-    {"'architectures': ['GPT2LMHeadModel'], 'model_type': 'gpt2', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
-     "'n_positions': 8, 'vocab_size': 32",                                                                                              {"h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight"},
-     {"h.0.attn.c_proj.weight", "h.0.mlp.c_proj.weight"}},
-    {"'architectures': ['GPTNeoXForCausalLM'], 'model_type': 'gpt_neox', " SIZES,
-     {"gpt_neox.layers.0.attention.query_key_value.weight", "gpt_neox.layers.0.mlp.dense_h_to_4h.weight"},
-     {"gpt_neox.layers.0.attention.dense.weight", "gpt_neox.layers.0.mlp.dense_4h_to_h.weight"}                                                                                                                                                },
+    { "'architectures': ['BloomForCausalLM'], 'model_type': 'bloom', " SIZES,
+      { "h.0.self_attention.query_key_value.weight", "h.0.mlp.dense_h_to_4h.weight" },
+      { "h.0.self_attention.dense.weight", "h.0.mlp.dense_4h_to_h.weight" } },
+    { "'architectures': ['FalconForCausalLM'], 'model_type': 'falcon', 'multi_query': false, " SIZES,
+      { "transformer.h.0.self_attention.query_key_value.weight", "transformer.h.0.mlp.dense_h_to_4h.weight" },
+      { "transformer.h.0.self_attention.dense.weight", "transformer.h.0.mlp.dense_4h_to_h.weight" } },
+    { "'architectures': ['OPTForCausalLM'], 'model_type': 'opt', 'ffn_dim': 32, 'word_embed_proj_dim': 16, " SIZES,
+      { "model.decoder.layers.0.self_attn.q_proj.weight", "model.decoder.layers.0.fc1.weight" },
+      { "model.decoder.layers.0.self_attn.out_proj.weight", "model.decoder.layers.0.fc2.weight" } },
+    { "'architectures': ['MptForCausalLM'], 'model_type': 'mpt', 'd_model': 16, 'n_layers': 2, 'n_heads': 4, "
+      "'expansion_ratio': 2, 'max_seq_len': 8, 'vocab_size': 32",
+      { "transformer.blocks.0.attn.Wqkv.weight", "transformer.blocks.0.ffn.up_proj.weight" },
+      { "transformer.blocks.0.attn.out_proj.weight", "transformer.blocks.0.ffn.down_proj.weight" } },
+    { "'architectures': ['PhiForCausalLM'], 'model_type': 'phi', " SIZES,
+      { SA "q_proj.weight", L "mlp.fc1.weight" },
+      { SA "dense.weight", L "mlp.fc2.weight" } },
+    { "'architectures': ['GPTJForCausalLM'], 'model_type': 'gptj', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
+      "'n_positions': 8, 'vocab_size': 32",
+      { "transformer.h.0.attn.q_proj.weight", "transformer.h.0.mlp.fc_in.weight" },
+      { "transformer.h.0.attn.out_proj.weight", "transformer.h.0.mlp.fc_out.weight" } },
+    { "'architectures': ['InternLM2ForCausalLM'], 'model_type': 'internlm2', " SIZES,
+      { L "attention.wqkv.weight", L "feed_forward.w1.weight", L "feed_forward.w3.weight" },
+      { L "attention.wo.weight", L "feed_forward.w2.weight" } },
+    { "'architectures': ['MixtralForCausalLM'], 'model_type': 'mixtral', 'num_local_experts': 2, " SIZES,
+      { SA "q_proj.weight", L "block_sparse_moe.experts.0.w1.weight", L "block_sparse_moe.experts.0.w3.weight" },
+      { SA "o_proj.weight", L "block_sparse_moe.experts.0.w2.weight" } },
+    { "'architectures': ['Gemma2ForCausalLM'], 'model_type': 'gemma2', 'head_dim': 4, " SIZES,
+      { SA "v_proj.weight", L "mlp.up_proj.weight" },
+      { SA "o_proj.weight", L "mlp.down_proj.weight" } },
+    { "'architectures': ['CohereForCausalLM'], 'model_type': 'cohere', 'use_qk_norm': true, " SIZES,
+      { SA "k_proj.weight", L "mlp.gate_proj.weight" },
+      { SA "o_proj.weight", L "mlp.down_proj.weight" } },
+    { "'architectures': ['Olmo2ForCausalLM'], 'model_type': 'olmo2', " SIZES,
+      { SA "q_proj.weight", L "mlp.up_proj.weight" },
+      { SA "o_proj.weight", L "mlp.down_proj.weight" } },
+    { "'architectures': ['GPT2LMHeadModel'], 'model_type': 'gpt2', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
+      "'n_positions': 8, 'vocab_size': 32",
+      { "h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight" },
+      { "h.0.attn.c_proj.weight", "h.0.mlp.c_proj.weight" } },
+    { "'architectures': ['GPTNeoXForCausalLM'], 'model_type': 'gpt_neox', " SIZES,
+      { "gpt_neox.layers.0.attention.query_key_value.weight", "gpt_neox.layers.0.mlp.dense_h_to_4h.weight" },
+      { "gpt_neox.layers.0.attention.dense.weight", "gpt_neox.layers.0.mlp.dense_4h_to_h.weight" } },
 };
+// clang-format on
 
 /* The stored dim that tp cuts is the output's for columns, the input's for rows. */
 static void check_side(const tiny *t, const char *const names[4], bool is_column)

@@ -181,8 +181,8 @@ static void check_unreadable(const char *text, const char *what, const char *hel
 static void what_no_placement_can_be_is_refused_with_its_line(void **state)
 {
     (void)state;
-    check_unreadable("- match: a\n  params:\n    w: {tq: shard(0)}\n",
-                     "o.yaml:3: params: unknown axis 'tq'", "tp");
+    check_unreadable("- match: a\n  params:\n    w: {tq: shard(0)}\n", "o.yaml:3: params: unknown axis 'tq'",
+                     "tp");
     check_unreadable("- match: a\n  params: {w: {dp: shard(0)}}\n", "dp", "tp, cp and ep");
     check_unreadable("- match: a\n  params: {w: {pp: shard(0)}}\n", "pp", "tp, cp and ep");
     check_unreadable("- match: a\n  params: {w: {tp: partial}}\n", "cannot be partial", "");

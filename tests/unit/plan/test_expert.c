@@ -30,7 +30,7 @@
     "'num_experts': 4, 'moe_intermediate_size': 8, 'decoder_sparse_step': 1"
 #define BATCHED                                                                                              \
     MLP "gate.weight F32 4x16\n" MLP "experts.gate_up_proj F32 4x16x16\n" MLP "experts.down_proj F32 "       \
-                                                                              "4x16x8\n"
+        "4x16x8\n"
 
 /* ---- explicit axis ---- */
 

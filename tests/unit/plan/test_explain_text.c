@@ -25,6 +25,8 @@ static void numbers_have_separators(void **state)
     assert_string_equal(sw_text_count(text, 1000), "1,000");
     assert_string_equal(sw_text_count(text, 1235814400), "1,235,814,400");
     assert_string_equal(sw_text_count(text, UINT64_MAX), "18,446,744,073,709,551,615");
+    assert_string_equal(sw_text_amount(text, 1234.5), "1,235");
+    assert_string_equal(sw_text_amount(text, 1e30), "18,446,744,073,709,551,615");
 }
 
 static void bytes_have_a_unit_that_fits(void **state)

@@ -209,6 +209,117 @@ static void a_column_needs_its_row_and_a_row_its_column(void **state)
           "unpaired", "row-parallel layers without a column-parallel partner", NULL);
 }
 
+/* ---- contradictions ---- */
+
+/* Refused, and some error names these words. */
+static void check_contradiction(const tiny_case *what, const char *words)
+{
+    tiny t = tiny_refuse(what);
+    bool is_named = false;
+    for (size_t i = 0; i < sw_report_count(t.report); i++) {
+        const sw_finding *f = sw_report_finding(t.report, i);
+        is_named = is_named || (f->severity == SW_SEVERITY_ERROR && strstr(f->what, words) != NULL);
+    }
+    if (!is_named)
+        fail_msg("no error names %s: %s", words, t.err.what);
+    tiny_drop(&t);
+}
+
+#define MOE                                                                                                  \
+    "'architectures': ['Qwen3MoeForCausalLM'], 'model_type': 'qwen3_moe', 'num_hidden_layers': 1, "          \
+    "'hidden_size': 16, 'num_attention_heads': 4, 'num_key_value_heads': 4, 'intermediate_size': 16, "       \
+    "'vocab_size': 16, 'num_experts': 4, 'moe_intermediate_size': 8, 'decoder_sparse_step': 1"
+
+static void an_exit_is_no_sum_when_nothing_is_cut(void **state)
+{
+    (void)state;
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides =
+                                         "- match: '*.mlp'\n  params: {gate_proj.weight: {tp: replicate}, "
+                                         "up_proj.weight: {tp: replicate}, "
+                                         "down_proj.weight: {tp: replicate}}\n"},
+                        L "mlp");
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides = "- match: model.embed_tokens\n"
+                                                  "  params: {weight: {tp: replicate}}\n"},
+                        "model.embed_tokens");
+    tiny t = TINY_PLAN(.config = PLAIN, .mesh = "tp=2",
+                       .overrides = "- match: model.embed_tokens\n  params: {weight: {tp: replicate}}\n"
+                                    "  out_src: {tp: replicate}\n  out_dst: {tp: shard(1)}\n");
+    tiny_rows(&t, "model.embed_tokens.weight", 1, "all");
+    tiny_drop(&t);
+}
+
+static void logits_are_not_cut_by_a_whole_head(void **state)
+{
+    (void)state;
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides = "- match: lm_head\n  params: {weight: {tp: replicate}}\n"},
+                        "lm_head");
+}
+
+static void columns_of_one_region_are_cut_alike(void **state)
+{
+    (void)state;
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides = "- match: '*.self_attn'\n"
+                                                  "  params: {+: {v_proj.weight: {tp: replicate}}}\n"},
+                        L "self_attn");
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides = "- match: '*.self_attn'\n"
+                                                  "  params: {+: {q_proj.weight: {tp: shard(1)}}}\n"},
+                        L "self_attn");
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "tp=2",
+                                     .overrides = "- match: '*.mlp'\n"
+                                                  "  params: {+: {up_proj.weight: {tp: replicate}}}\n"},
+                        L "mlp");
+}
+
+static void experts_of_an_extended_tp_are_whole_over_it(void **state)
+{
+    (void)state;
+    check_contradiction(
+        &(tiny_case){.config = MOE,
+                     .mesh = "tp=2",
+                     .ep = 2,
+                     .overrides = "- match: '*.mlp'\n"
+                                  "  params: {+: {experts.gate_proj: {ep: shard(0), tp: shard(1)}}}\n"},
+        "experts.gate_proj");
+}
+
+static void cp_never_cuts_a_parameter(void **state)
+{
+    (void)state;
+    check_contradiction(&(tiny_case){.config = PLAIN,
+                                     .mesh = "cp=2",
+                                     .overrides = "- match: '*.self_attn'\n"
+                                                  "  params: {+: {q_proj.weight: {cp: shard(1)}}}\n"},
+                        "q_proj.weight");
+}
+
+static void a_file_that_contradicts_its_config_is_refused(void **state)
+{
+    (void)state;
+    /* the config says 2 key heads of 2 rows, the file has 4 */
+    check_contradiction(&(tiny_case){.config = LLAMA("8", "2", "2"),
+                                     .params = SA "q_proj.weight F32 16x16\n" SA "k_proj.weight F32 8x16\n" SA
+                                                  "v_proj.weight F32 8x16\n" SA "o_proj.weight F32 16x16\n",
+                                     .mesh = "tp=4"},
+                        "k_proj.weight");
+    check_contradiction(&(tiny_case){.config = MOE,
+                                     .params = MLP "gate.weight F32 3x16\n" MLP
+                                                   "experts.gate_up_proj F32 4x16x16\n" MLP
+                                                   "experts.down_proj F32 4x16x8\n",
+                                     .mesh = "ep=2"},
+                        "gate.weight");
+}
+
 /* ---- the whole plan ---- */
 
 static void all_faults_are_in_one_report_and_the_first_in_the_error(void **state)
@@ -268,6 +379,12 @@ int main(void)
         cmocka_unit_test(an_input_that_is_wanted_must_be_said_to_arrive),
         cmocka_unit_test(injections_say_how_their_region_is_run),
         cmocka_unit_test(a_column_needs_its_row_and_a_row_its_column),
+        cmocka_unit_test(an_exit_is_no_sum_when_nothing_is_cut),
+        cmocka_unit_test(logits_are_not_cut_by_a_whole_head),
+        cmocka_unit_test(columns_of_one_region_are_cut_alike),
+        cmocka_unit_test(experts_of_an_extended_tp_are_whole_over_it),
+        cmocka_unit_test(cp_never_cuts_a_parameter),
+        cmocka_unit_test(a_file_that_contradicts_its_config_is_refused),
         cmocka_unit_test(all_faults_are_in_one_report_and_the_first_in_the_error),
         cmocka_unit_test(a_sound_plan_is_silent),
         cmocka_unit_test(lints_without_memory_say_so),
