@@ -2,6 +2,7 @@
 #ifndef SHARDWRIGHT_SHARDWRIGHT_H
 #define SHARDWRIGHT_SHARDWRIGHT_H
 
+#include "checkpoint.h"
 #include "error.h"
 #include "mesh.h"
 #include "model.h"

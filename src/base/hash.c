@@ -5,6 +5,9 @@
 #include "base/hash.h"
 
 #ifdef SW_HAVE_XXH_DISPATCH
+#define XXH_STATIC_LINKING_ONLY /* for the size of the state */
+#include <xxhash.h>
+
 #include <xxh_x86dispatch.h>
 #else
 #define XXH_INLINE_ALL

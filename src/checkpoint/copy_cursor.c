@@ -32,7 +32,8 @@ static void enter(const sw_copy_cursor *cursor, uint32_t dim)
     }
 }
 
-sw_status sw_copy_cursor_init(sw_copy_cursor *cursor, const sw_copy_plan *plan, sw_arena *arena, sw_error *err)
+sw_status sw_copy_cursor_init(sw_copy_cursor *cursor, const sw_copy_plan *plan, sw_arena *arena,
+                              sw_error *err)
 {
     *cursor = (sw_copy_cursor){.plan = plan, .is_at_end = plan->n_dims == 0};
     if (cursor->is_at_end)
@@ -73,21 +74,21 @@ static void advance(sw_copy_cursor *cursor)
 }
 
 /* One stretch of the last dim from its first holder that the rows outside have too. */
-static sw_status step(sw_copy_cursor *cursor, sw_copy_run *out, sw_error *err)
+static sw_status step(sw_copy_cursor *cursor, sw_copy_span *out, sw_error *err)
 {
     const sw_copy_plan *plan = cursor->plan;
     uint32_t last = plan->n_dims - 1;
     const sw_copy_stretch *stretch = &plan->dims[last].stretches[cursor->stretch[last]];
     const uint64_t *reached = reached_at(cursor, last);
 
-    *out = (sw_copy_run){0};
+    *out = (sw_copy_span){0};
     if (cursor->is_at_end)
         return SW_OK;
     for (uint32_t h = 0; h < stretch->n_holders; h++) {
         const sw_copy_holder *holder = &plan->dims[last].holders[stretch->first_holder + h];
         if (reached[holder->source] == NOT_HELD)
             continue;
-        *out = (sw_copy_run){holder->source, reached[holder->source] + holder->at, stretch->n_rows};
+        *out = (sw_copy_span){holder->source, reached[holder->source] + holder->at, stretch->n_rows};
         advance(cursor);
         return SW_OK;
     }
@@ -95,22 +96,22 @@ static sw_status step(sw_copy_cursor *cursor, sw_copy_run *out, sw_error *err)
                    "tensor '%.150s': no file holds some of what is wanted of it", plan->tensor->name);
 }
 
-sw_status sw_copy_cursor_next(sw_copy_cursor *cursor, sw_copy_run *out, sw_error *err)
+sw_status sw_copy_cursor_next(sw_copy_cursor *cursor, sw_copy_span *out, sw_error *err)
 {
-    sw_copy_run run = cursor->ahead;
+    sw_copy_span span = cursor->ahead;
 
-    cursor->ahead = (sw_copy_run){0};
-    if (cursor->plan->n_dims != 0 && run.n_bytes == 0)
-        SW_TRY(step(cursor, &run, err));
-    while (run.n_bytes != 0 && !cursor->is_at_end) {
-        sw_copy_run more;
+    cursor->ahead = (sw_copy_span){0};
+    if (cursor->plan->n_dims != 0 && span.n_bytes == 0)
+        SW_TRY(step(cursor, &span, err));
+    while (span.n_bytes != 0 && !cursor->is_at_end) {
+        sw_copy_span more;
         SW_TRY(step(cursor, &more, err));
-        if (more.source != run.source || more.at != run.at + run.n_bytes) {
+        if (more.source != span.source || more.at != span.at + span.n_bytes) {
             cursor->ahead = more;
             break;
         }
-        run.n_bytes += more.n_bytes;
+        span.n_bytes += more.n_bytes;
     }
-    *out = run;
+    *out = span;
     return SW_OK;
 }

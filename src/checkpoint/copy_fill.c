@@ -17,7 +17,7 @@
 /* Sized for a core's L2 cache: what is read is gathered, hashed and written from there. */
 enum {
     PAGE = 4 << 10,
-    DIRECT = 64 << 10, /* a run from here on is read straight into the window */
+    DIRECT = 64 << 10, /* a span from here on is read straight into the window */
     LARGEST = 256 << 10,
     SMALLEST = 16 << 10,
     WINDOWS = 1 << 20, /* bytes of all windows */
@@ -31,8 +31,8 @@ enum {
 /* A stored part that is in use. */
 typedef struct supply {
     const sw_store_part *stored;
-    uint32_t block;        /* that it may use */
-    uint64_t begin;        /* what it has there, in bytes of the file */
+    uint32_t block; /* that it may use */
+    uint64_t begin; /* what it has there, in bytes of the file */
     uint64_t end;
     sw_hasher *hasher;     /* NULL: not checked */
     uint64_t hashed_until; /* byte of the file */
@@ -44,7 +44,7 @@ typedef struct stream {
     const sw_copy_request *request;
     sw_copy_plan plan;
     sw_copy_cursor cursor;
-    sw_copy_run run;    /* what comes next; 0 bytes: done */
+    sw_copy_span span;  /* what comes next; 0 bytes: done */
     uint32_t *supplies; /* by source of the plan */
     uint8_t *window;
     size_t filled;
@@ -100,7 +100,7 @@ static sw_status open_stream(filling *fill, stream *to, const sw_copy_request *r
     }
     SW_TRY(sw_copy_cursor_init(&to->cursor, &to->plan, fill->arena, fill->err));
     to->limit = fill->window_bytes - request->offset % PAGE;
-    return sw_copy_cursor_next(&to->cursor, &to->run, fill->err);
+    return sw_copy_cursor_next(&to->cursor, &to->span, fill->err);
 }
 
 static void add_supply(filling *fill, const sw_copy_source *source)
@@ -181,7 +181,8 @@ static sw_status set_up(filling *fill, const sw_copy_request *requests)
 
 /* ---- reading ---- */
 
-/* A checksum needs the part's bytes in order, each once: what was read before is passed over, a gap ends it. */
+/* A checksum needs the part's bytes in order, each once: what was read before is passed over, a gap ends it.
+ */
 static void hash_supply(supply *from, uint64_t at, const uint8_t *bytes, size_t n_bytes)
 {
     if (from->hasher == NULL || at + n_bytes <= from->hashed_until)
@@ -210,8 +211,8 @@ static uint8_t *block_of(const filling *fill, const supply *from)
 /* Bytes of the supply's block from `at` on; 0: it has not that byte. */
 static uint64_t n_in_block(const filling *fill, const supply *from, uint64_t at)
 {
-    bool has_it = fill->owners[from->block] == (uint32_t)(from - fill->supplies) && at >= from->begin &&
-                  at < from->end;
+    bool has_it =
+        fill->owners[from->block] == (uint32_t)(from - fill->supplies) && at >= from->begin && at < from->end;
     return has_it ? from->end - at : 0;
 }
 
@@ -220,7 +221,6 @@ static sw_status load_block(filling *fill, supply *from, uint64_t at)
     uint64_t left = from->part_end - at;
     size_t n_bytes = left < fill->block_bytes ? (size_t)left : fill->block_bytes;
 
-    fill->owners[from->block] = UINT32_MAX;
     SW_TRY(read_supply(fill, from, at, block_of(fill, from), n_bytes));
     from->begin = at;
     from->end = at + n_bytes;
@@ -247,21 +247,21 @@ static size_t least(uint64_t a, uint64_t b)
     return (size_t)(a < b ? a : b);
 }
 
-/* Put some of the stream's run into its window; *n_bytes is 0 when a block is needed first. */
+/* Put some of the stream's span into its window; *n_bytes is 0 when a block is needed first. */
 static sw_status take_some(filling *fill, stream *to, size_t *n_bytes)
 {
-    supply *from = &fill->supplies[to->supplies[to->run.source]];
-    uint64_t ready = n_in_block(fill, from, to->run.at);
+    supply *from = &fill->supplies[to->supplies[to->span.source]];
+    uint64_t ready = n_in_block(fill, from, to->span.at);
     size_t room = to->limit - to->filled;
 
-    *n_bytes = least(to->run.n_bytes, room);
+    *n_bytes = least(to->span.n_bytes, room);
     if (ready > 0) {
         *n_bytes = least(*n_bytes, ready);
-        memcpy(to->window + to->filled, block_of(fill, from) + (to->run.at - from->begin), *n_bytes);
+        memcpy(to->window + to->filled, block_of(fill, from) + (to->span.at - from->begin), *n_bytes);
         return SW_OK;
     }
-    if (to->run.n_bytes >= DIRECT)
-        return read_supply(fill, from, to->run.at, to->window + to->filled, *n_bytes);
+    if (to->span.n_bytes >= DIRECT)
+        return read_supply(fill, from, to->span.at, to->window + to->filled, *n_bytes);
     *n_bytes = 0;
     return SW_OK;
 }
@@ -269,23 +269,24 @@ static sw_status take_some(filling *fill, stream *to, size_t *n_bytes)
 /* As far as it goes without another block. */
 static sw_status go_on(filling *fill, stream *to)
 {
-    while (to->run.n_bytes > 0) {
+    while (to->span.n_bytes > 0) {
         size_t n_bytes = 0;
         SW_TRY(take_some(fill, to, &n_bytes));
         if (n_bytes == 0)
             return SW_OK;
         to->filled += n_bytes;
-        to->run.at += n_bytes;
-        to->run.n_bytes -= n_bytes;
+        to->span.at += n_bytes;
+        to->span.n_bytes -= n_bytes;
         if (to->filled == to->limit)
             SW_TRY(give(fill, to));
-        if (to->run.n_bytes == 0)
-            SW_TRY(sw_copy_cursor_next(&to->cursor, &to->run, fill->err));
+        if (to->span.n_bytes == 0)
+            SW_TRY(sw_copy_cursor_next(&to->cursor, &to->span, fill->err));
     }
     return give(fill, to);
 }
 
-/* The stream that is furthest behind in the stored part that the first of them waits for; NULL: none waits. */
+/* The stream that is furthest behind in the stored part that the first of them waits for; NULL: none waits.
+ */
 static stream *rearmost(const filling *fill)
 {
     stream *found = NULL;
@@ -293,10 +294,10 @@ static stream *rearmost(const filling *fill)
 
     for (uint32_t i = 0; i < fill->n_streams; i++) {
         stream *at = &fill->streams[i];
-        if (at->run.n_bytes == 0)
+        if (at->span.n_bytes == 0)
             continue;
-        uint32_t number = at->supplies[at->run.source];
-        if (found == NULL || (number == supply_of_found && at->run.at < found->run.at)) {
+        uint32_t number = at->supplies[at->span.source];
+        if (found == NULL || (number == supply_of_found && at->span.at < found->span.at)) {
             found = at;
             supply_of_found = number;
         }
@@ -335,7 +336,7 @@ static sw_status fill_together(sw_copy_filler *filler, const sw_store_tensor *te
         stream *behind = rearmost(&fill);
         if (behind == NULL)
             return check_supplies(&fill);
-        SW_TRY(load_block(&fill, &fill.supplies[behind->supplies[behind->run.source]], behind->run.at));
+        SW_TRY(load_block(&fill, &fill.supplies[behind->supplies[behind->span.source]], behind->span.at));
     }
 }
 
@@ -344,7 +345,8 @@ sw_status sw_copy_fill(sw_copy_filler *filler, const sw_store_tensor *tensor, co
 {
     for (uint32_t first = 0; first < n_requests; first += MOST_STREAMS) {
         uint32_t left = n_requests - first;
-        SW_TRY(fill_together(filler, tensor, requests + first, left < MOST_STREAMS ? left : MOST_STREAMS, err));
+        SW_TRY(
+            fill_together(filler, tensor, requests + first, left < MOST_STREAMS ? left : MOST_STREAMS, err));
     }
     return SW_OK;
 }
@@ -370,8 +372,7 @@ sw_status sw_copy_walk(const sw_store *source, const sw_store_tensor *tensor, co
                        uint32_t pick_file, sw_copy_sink_fn *sink, void *user, sw_error *err)
 {
     sw_copy_filler filler SW_AUTO(sw_copy_filler_clear) = {0};
-    const sw_copy_request request = {
-        .part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
+    const sw_copy_request request = {.part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
 
     SW_TRY(sw_copy_filler_init(&filler, source, err));
     filler.pick = (sw_copy_pick){.by_file = pick_file != UINT32_MAX, .value = pick_file};

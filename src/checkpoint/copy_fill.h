@@ -1,6 +1,6 @@
 /*
  * Filling: the bytes of some parts of one tensor, produced side by side through bounded memory. Each part has
- * a window that is handed to its sink when it is full. Long runs are read straight into it; short ones come
+ * a window that is handed to its sink when it is full. Long spans are read straight into it; short ones come
  * from a block of the source that is read once for all parts that want something of it.
  */
 #ifndef SW_CHECKPOINT_COPY_FILL_H

@@ -1,15 +1,14 @@
 /*
- * Plans of copying (checkpoint/copy_plan.h): choose the sources, merge dims, turn ranges into stretches. The
- * cost is that of sorting the ends of all ranges, once a dim.
+ * Plans of copying (checkpoint/copy_plan.h): choose the sources, merge dims, turn everything into bytes. What
+ * the sources say of their sizes is checked here, so that nobody behind has to.
  */
 #include "checkpoint/copy_plan.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/status.h"
+#include "checkpoint/copy_stretch.h"
 
 /* A merged dim: tensor dim `first` and the uncut ones behind it. Rows are those of the merged dim. */
 typedef struct merged_dim {
@@ -158,13 +157,13 @@ static bool is_cut(const planner *plan, uint32_t dim)
 static sw_status fail_opaque(const planner *plan, const char *why)
 {
     return SW_FAIL(plan->err, SW_E_FORMAT, "replicate it, or cut it along dim 0 only",
-                   "tensor '%.150s': dtype %.32s is not known, %s", plan->tensor->name, plan->tensor->dtype_word,
-                   why);
+                   "tensor '%.150s': dtype %.32s is not known, %s", plan->tensor->name,
+                   plan->tensor->dtype_word, why);
 }
 
 /*
- * Of a dtype that is not known a tensor moves whole, or by whole rows of dim 0: the sources say how many bytes
- * a row has.
+ * Of a dtype that is not known a tensor moves whole, or by whole rows of dim 0: the sources say how many
+ * bytes a row has.
  */
 static sw_status measure_opaque(const planner *plan, merged_dim *last)
 {
@@ -239,154 +238,6 @@ static sw_status scale(const planner *plan, uint32_t k, const sw_part *part, sw_
     return SW_OK;
 }
 
-/* ---- stretches ---- */
-
-static int compare_ends(const void *a, const void *b)
-{
-    const uint64_t *left = a;
-    const uint64_t *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
-
-/* Sorted ends of all ranges of the sources, each once. */
-static sw_status list_ends(const planner *plan, const sw_pieces *sources, uint64_t **ends, size_t *n_ends)
-{
-    size_t n = 0;
-
-    for (uint32_t s = 0; s < plan->plan->n_sources; s++)
-        n += sources[s].n;
-    uint64_t *all = sw_arena_alloc(plan->arena, 2 * n * sizeof *all);
-    if (all == NULL)
-        return no_memory(plan);
-    n = 0;
-    for (uint32_t s = 0; s < plan->plan->n_sources; s++) {
-        for (uint32_t i = 0; i < sources[s].n; i++) {
-            all[n++] = sources[s].ranges[i].begin;
-            all[n++] = sources[s].ranges[i].end;
-        }
-    }
-    qsort(all, n, sizeof *all, compare_ends);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || all[i] != all[i - 1])
-            all[kept++] = all[i];
-    }
-    *ends = all;
-    *n_ends = kept;
-    return SW_OK;
-}
-
-/* Index of the first end above `value`. */
-static size_t first_above(const uint64_t *ends, size_t n_ends, uint64_t value)
-{
-    size_t low = 0;
-
-    while (low < n_ends) {
-        size_t middle = low + (n_ends - low) / 2;
-        if (ends[middle] > value)
-            n_ends = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/* The target's ranges cut at every end that lies inside: as ranges, to be found again by their begin. */
-static sw_status cut_ranges(const planner *plan, const sw_pieces *target, const uint64_t *ends, size_t n_ends,
-                            sw_pieces *out)
-{
-    sw_range *cut = sw_arena_alloc(plan->arena, (target->n + n_ends) * sizeof *cut);
-    uint32_t n = 0;
-
-    if (cut == NULL)
-        return no_memory(plan);
-    for (uint32_t i = 0; i < target->n; i++) {
-        uint64_t begin = target->ranges[i].begin;
-        for (size_t e = first_above(ends, n_ends, begin); e < n_ends && ends[e] < target->ranges[i].end;
-             e++) {
-            cut[n++] = (sw_range){begin, ends[e]};
-            begin = ends[e];
-        }
-        cut[n++] = (sw_range){begin, target->ranges[i].end};
-    }
-    *out = (sw_pieces){n, cut};
-    return SW_OK;
-}
-
-/* Index of the first of the cut ranges that begins at `row` or behind it. */
-static uint32_t first_from(const sw_pieces *cut, uint64_t row)
-{
-    uint32_t low = 0;
-    uint32_t high = cut->n;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (cut->ranges[middle].begin >= row)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/*
- * Go through the pairs of a stretch and a source that holds it. The first time they are counted, the second
- * time written; sources come in the order of preference, so each stretch's holders do too.
- */
-static void visit_holders(const planner *plan, const sw_pieces *sources, const sw_pieces *cut,
-                          sw_copy_dim *dim, bool is_writing)
-{
-    for (uint32_t s = 0; s < plan->plan->n_sources; s++) {
-        uint64_t before = 0; /* rows of the source in front of this range */
-        for (uint32_t i = 0; i < sources[s].n; i++) {
-            sw_range range = sources[s].ranges[i];
-            for (uint32_t c = first_from(cut, range.begin); c < cut->n && cut->ranges[c].begin < range.end;
-                 c++) {
-                sw_copy_stretch *stretch = &dim->stretches[c];
-                if (is_writing) {
-                    uint64_t row = before + cut->ranges[c].begin - range.begin;
-                    dim->holders[stretch->first_holder + stretch->n_holders] =
-                        (sw_copy_holder){s, row * dim->row_bytes[s]};
-                }
-                stretch->n_holders++;
-            }
-            before += range.end - range.begin;
-        }
-    }
-}
-
-static sw_status fill_dim(const planner *plan, const sw_pieces *sources, const sw_pieces *target,
-                          sw_copy_dim *dim)
-{
-    uint64_t *ends = NULL;
-    size_t n_ends = 0;
-    sw_pieces cut = {0};
-    uint64_t n_holders = 0;
-
-    SW_TRY(list_ends(plan, sources, &ends, &n_ends));
-    SW_TRY(cut_ranges(plan, target, ends, n_ends, &cut));
-    dim->n_stretches = cut.n;
-    dim->stretches = sw_arena_zero(plan->arena, cut.n, sizeof *dim->stretches);
-    if (dim->stretches == NULL)
-        return no_memory(plan);
-    visit_holders(plan, sources, &cut, dim, false);
-    for (uint32_t c = 0; c < cut.n; c++) {
-        sw_copy_stretch *stretch = &dim->stretches[c];
-        stretch->n_rows = cut.ranges[c].end - cut.ranges[c].begin;
-        if (n_holders + stretch->n_holders > UINT32_MAX)
-            return SW_FAIL(plan->err, SW_E_LIMIT, "", "tensor '%.150s': too many pieces", plan->tensor->name);
-        stretch->first_holder = (uint32_t)n_holders;
-        n_holders += stretch->n_holders;
-        stretch->n_holders = 0;
-    }
-    dim->holders = sw_arena_zero(plan->arena, (size_t)n_holders, sizeof *dim->holders);
-    if (dim->holders == NULL)
-        return no_memory(plan);
-    visit_holders(plan, sources, &cut, dim, true);
-    return SW_OK;
-}
-
 /* From the last dim outwards: bytes of a row in each source, then the stretches. */
 static sw_status fill_dims(planner *plan)
 {
@@ -412,7 +263,7 @@ static sw_status fill_dims(planner *plan)
         }
         SW_TRY(scale(plan, k, plan->part, &target));
         out->n_bytes *= rows_of(&target);
-        SW_TRY(fill_dim(plan, sources, &target, dim));
+        SW_TRY(sw_copy_stretches(dim, sources, out->n_sources, &target, plan->arena, plan->err));
     }
     for (uint32_t s = 0; s < out->n_sources; s++) {
         if (source_bytes[s] != plan->stored[s]->n_bytes)

@@ -5,6 +5,7 @@
 #ifndef SW_CHECKPOINT_TARGET_H
 #define SW_CHECKPOINT_TARGET_H
 
+#include "base/buffer.h"
 #include "checkpoint/store.h"
 
 typedef struct sw_target_part {
@@ -33,8 +34,9 @@ typedef struct sw_target {
     sw_arena *arena;
     sw_target_file *files;
     uint32_t n_files;
-    sw_target_part *parts;
+    sw_target_part *parts; /* file after file, in each in the order of the source */
     uint32_t n_parts;
+    uint32_t n_state_files; /* of a Hugging Face folder: the last ones, with optimizer state */
 } sw_target;
 
 /* Files of a sharded folder (decisions 30 and 48): every tensor of the source by its place in the plan. */
@@ -43,6 +45,20 @@ sw_status sw_target_of_plan(sw_target **out, const sw_store *source, const sw_pl
 /* Files of a Hugging Face folder, filled in order up to `max_bytes` of tensor data each; optimizer state
  * apart. */
 sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t max_bytes, sw_error *err);
+
+/* model.safetensors.index.json of a Hugging Face folder. */
+sw_status sw_target_index(sw_buffer *out, const sw_target *target, sw_error *err);
+
+/* Parts by tensor: those of tensor i are order[starts[i]] to order[starts[i + 1] - 1], in file order. */
+typedef struct sw_target_order {
+    uint32_t *starts;
+    uint32_t *order;
+    uint32_t *file_of; /* of a part */
+} sw_target_order;
+
+sw_status sw_target_order_make(sw_target_order *out, const sw_target *target, uint32_t n_tensors,
+                               sw_error *err);
+void sw_target_order_clear(sw_target_order *order);
 
 void sw_target_destroy(sw_target *target);
 

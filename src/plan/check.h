@@ -17,9 +17,6 @@ sw_status sw_check_finish(const sw_plan *given, sw_plan *work, const sw_model *m
 /* Derive the plan afresh for its mesh and switches and name where the given one differs: warnings. */
 sw_status sw_check_derived(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err);
 
-/* "tp=S(0) ep=R", or "nothing". */
-void sw_check_places_text(const sw_places *places, char *text, size_t capacity);
-
 /* "tp (partial), dp (data)", or "nothing". */
 void sw_check_sums_text(const sw_grad_list *list, char *text, size_t capacity);
 

@@ -26,7 +26,8 @@ typedef struct comparing {
     uint32_t first_fault; /* faults of the working copy before the first difference */
 } comparing;
 
-void sw_check_places_text(const sw_places *places, char *text, size_t capacity)
+/* "tp=S(0) ep=R", or "nothing". */
+static void places_text(const sw_places *places, char *text, size_t capacity)
 {
     static const int order[] = {SW_ON_TP, SW_ON_CP, SW_ON_EP};
     static const char *const names[SW_ON_COUNT_] = {[SW_ON_CP] = "cp", [SW_ON_EP] = "ep", [SW_ON_TP] = "tp"};
@@ -121,8 +122,8 @@ static void compare_param(comparing *c, const sw_spec *spec, const sw_spec_param
     if (a->role != b->role) {
         differs(c, fqn, length, "role %s; %s is derived", sw_role_name(a->role), sw_role_name(b->role));
     } else if (!same_places) {
-        sw_check_places_text(&a->places, a_text, sizeof a_text);
-        sw_check_places_text(&b->places, b_text, sizeof b_text);
+        places_text(&a->places, a_text, sizeof a_text);
+        places_text(&b->places, b_text, sizeof b_text);
         differs(c, fqn, length, "placement %s; %s is derived", a_text, b_text);
     } else if (!same_sums) {
         sw_check_sums_text(&a->grad, a_text, sizeof a_text);

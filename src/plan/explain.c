@@ -101,15 +101,19 @@ static void put_rank(const sw_explain *e)
                  at.at[SW_AXIS_EP]);
 }
 
+/* Handlers, once for a run of parameters that have the same; the parameters say so themselves too. */
 static void put_special(const sw_explain *e)
 {
-    for (uint32_t i = 0; i < e->plan->n_special; i++) {
-        const sw_special *s = &e->plan->special[i];
-        if (i == 0) {
-            sw_text_line(e->out, "%s", "");
-            sw_text_line(e->out, "special handlers");
-        }
-        sw_text_line(e->out, "  %s: %s, %s", s->fqn, s->handler, s->reason);
+    const sw_plan *plan = e->plan;
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i < plan->n_special; i = end) {
+        const sw_special *s = &plan->special[i];
+        for (end = i + 1; end < plan->n_special && strcmp(plan->special[end].handler, s->handler) == 0 &&
+                          strcmp(plan->special[end].reason, s->reason) == 0;)
+            end++;
+        sw_text_line(e->out, "%-18s %" PRIu32 " parameter%s by %s: %s", i == 0 ? "special handling" : "",
+                     end - i, end - i == 1 ? "" : "s", s->handler, s->reason);
     }
 }
 
@@ -140,6 +144,7 @@ static sw_status explain(sw_explain *e, sw_error *err)
         put_model(e);
         put_mesh(e);
         put_switches(e);
+        put_special(e);
     }
     put_rank(e);
     if (e->n_groups == 0)
@@ -151,7 +156,6 @@ static sw_status explain(sw_explain *e, sw_error *err)
         sw_explain_gradients(e);
         return SW_OK;
     }
-    put_special(e);
     SW_TRY(sw_explain_totals(e, err));
     put_findings(e);
     return SW_OK;

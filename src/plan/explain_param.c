@@ -412,8 +412,7 @@ sw_status sw_explain_params(const sw_explain *e, const sw_spec *spec, sw_error *
     SW_TRY(sw_explain_rows(e, spec, &rows, &n_rows, &next, err));
     if (n_rows == 0)
         return SW_OK;
-    for (size_t i = 0; i < SW_COUNT(titles); i++)
-        sw_text_cell(&table, "%s", titles[i]);
+    sw_text_row(&table, titles);
     for (uint32_t i = 0; i < n_rows; i++) {
         const sw_facts *f = &e->plan->facts[spec->params[rows[i].first].facts];
         SW_TRY(add_row(e, &table, sw_explain_row_name(e, spec, &rows[i], next), f, err));

@@ -145,6 +145,12 @@ void sw_text_cell(sw_text_table *table, const char *format, ...)
     sw_buffer_clear(&text);
 }
 
+void sw_text_row(sw_text_table *table, const char *const *cells)
+{
+    for (uint32_t i = 0; i < table->n_columns; i++)
+        sw_text_cell(table, "%s", cells[i]);
+}
+
 void sw_text_below(sw_text_table *table, sw_buffer *lines)
 {
     uint32_t row = table->n_cells == 0 ? 0 : (table->n_cells - 1) / table->n_columns;

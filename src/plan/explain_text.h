@@ -58,6 +58,9 @@ typedef struct sw_text_table {
 
 void sw_text_cell(sw_text_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A row of the table at once: `n_columns` cells. */
+void sw_text_row(sw_text_table *table, const char *const *cells);
+
 /* Lines under the row of the last cell; the buffer's bytes are copied. */
 void sw_text_below(sw_text_table *table, sw_buffer *lines);
 

@@ -180,6 +180,23 @@ static const char *way_name(int way)
     return way < SW_COLL_COUNT_ ? sw_collective_name((sw_collective)way) : names[way - SW_COLL_COUNT_];
 }
 
+/* What was counted over one axis, a row for each way. */
+static void put_axis(sw_text_table *table, const volume *v, sw_axis axis)
+{
+    char number[SW_TEXT_NUMBER];
+
+    for (int way = SW_COLL_NONE + 1; way < WAYS; way++) {
+        const traffic *t = &v->of[axis][way];
+        if (t->n_forward + t->n_backward == 0)
+            continue;
+        sw_text_cell(table, "%s", sw_axis_name(axis));
+        sw_text_cell(table, "%s", way_name(way));
+        sw_text_cell(table, "%" PRIu64, t->n_forward);
+        sw_text_cell(table, "%" PRIu64, t->n_backward);
+        sw_text_cell(table, "%s", t->is_unknown ? "not known" : sw_text_amount(number, t->bytes));
+    }
+}
+
 static sw_status put_volume(const sw_explain *e, sw_error *err)
 {
     static const sw_axis shown[] = {SW_AXIS_TP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_PP};
@@ -187,22 +204,10 @@ static sw_status put_volume(const sw_explain *e, sw_error *err)
     sw_text_table table = {
         .arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 2 | 1U << 3 | 1U << 4};
     volume v = count_all(e);
-    char number[SW_TEXT_NUMBER];
 
-    for (size_t i = 0; i < SW_COUNT(titles); i++)
-        sw_text_cell(&table, "%s", titles[i]);
-    for (size_t a = 0; a < SW_COUNT(shown); a++) {
-        for (int way = SW_COLL_NONE + 1; way < WAYS; way++) {
-            const traffic *t = &v.of[shown[a]][way];
-            if (t->n_forward + t->n_backward == 0)
-                continue;
-            sw_text_cell(&table, "%s", sw_axis_name(shown[a]));
-            sw_text_cell(&table, "%s", way_name(way));
-            sw_text_cell(&table, "%" PRIu64, t->n_forward);
-            sw_text_cell(&table, "%" PRIu64, t->n_backward);
-            sw_text_cell(&table, "%s", t->is_unknown ? "not known" : sw_text_amount(number, t->bytes));
-        }
-    }
+    sw_text_row(&table, titles);
+    for (size_t a = 0; a < SW_COUNT(shown); a++)
+        put_axis(&table, &v, shown[a]);
     if (table.n_cells == SW_COUNT(titles) || table.failed)
         return table.failed ? no_memory(err) : SW_OK;
     sw_text_line(e->out, "%s", "");
@@ -234,6 +239,7 @@ typedef struct grad_volume {
     uint64_t n;
     double bytes;
     uint32_t group;
+    bool has_groups; /* of different sizes */
 } grad_volume;
 
 static size_t reason_index(const char *reason)
@@ -257,6 +263,7 @@ static void count_gradients(const sw_explain *e, grad_volume of[SW_AXIS_COUNT_][
                 continue;
             for (uint32_t g = 0; g < f->grad.n; g++) {
                 grad_volume *v = &of[f->grad.sums[g].axis][reason_index(f->grad.sums[g].reason)];
+                v->has_groups = v->has_groups || (v->n > 0 && v->group != f->grad.sums[g].group);
                 v->n++;
                 v->bytes += (double)sw_cost_bytes(f->dtype, sw_cost_local_elems(e->plan, f, &first));
                 v->group = f->grad.sums[g].group;
@@ -265,38 +272,46 @@ static void count_gradients(const sw_explain *e, grad_volume of[SW_AXIS_COUNT_][
     }
 }
 
+static void put_gradient(sw_text_table *table, sw_axis axis, size_t reason, const grad_volume *v)
+{
+    char number[SW_TEXT_NUMBER];
+
+    if (v->has_groups)
+        sw_text_cell(table, "%s by groups", sw_axis_name(axis));
+    else if (v->group > 0)
+        sw_text_cell(table, "%s by %" PRIu32, sw_axis_name(axis), v->group);
+    else
+        sw_text_cell(table, "%s", sw_axis_name(axis));
+    sw_text_cell(table, "%s", sw_text_count(number, v->n));
+    sw_text_cell(table, "%s", sw_text_bytes(number, v->bytes));
+    if (reason < SW_COUNT(reasons))
+        sw_text_cell(table, "%s: %s", reasons[reason].reason, reasons[reason].words);
+    else
+        sw_text_cell(table, "another reason");
+}
+
 void sw_explain_gradients(const sw_explain *e)
 {
     static const char *const titles[] = {"summed over", "tensors", "bytes a rank", "reason"};
     sw_text_table table = {.arena = e->arena, .n_columns = SW_COUNT(titles), .right = 1U << 1 | 1U << 2};
     grad_volume of[SW_AXIS_COUNT_][REASONS];
-    char number[SW_TEXT_NUMBER];
 
     memset(of, 0, sizeof of);
     count_gradients(e, of);
-    for (size_t i = 0; i < SW_COUNT(titles); i++)
-        sw_text_cell(&table, "%s", titles[i]);
+    sw_text_row(&table, titles);
     for (int axis = 0; axis < SW_AXIS_COUNT_; axis++) {
         for (size_t r = 0; r < REASONS; r++) {
             const grad_volume *v = &of[axis][r];
             if (v->n == 0)
                 continue;
-            if (v->group > 0)
-                sw_text_cell(&table, "%s by %" PRIu32, sw_axis_name((sw_axis)axis), v->group);
-            else
-                sw_text_cell(&table, "%s", sw_axis_name((sw_axis)axis));
-            sw_text_cell(&table, "%s", sw_text_count(number, v->n));
-            sw_text_cell(&table, "%s", sw_text_bytes(number, v->bytes));
-            if (r < SW_COUNT(reasons))
-                sw_text_cell(&table, "%s: %s", reasons[r].reason, reasons[r].words);
-            else
-                sw_text_cell(&table, "another reason");
+            put_gradient(&table, (sw_axis)axis, r, v);
         }
     }
     if (table.n_cells == SW_COUNT(titles) && !table.failed)
         return;
     sw_text_line(e->out, "%s", "");
-    sw_text_line(e->out, "gradients of one step");
+    sw_text_line(e->out, "gradients of one step%s",
+                 e->plan->n_stages > 1 && e->options.pattern == NULL ? " (all stages together)" : "");
     sw_text_table_put(&table, 2, table.n_columns, e->out);
 }
 
@@ -365,8 +380,7 @@ static sw_status put_largest(const sw_explain *e, sw_error *err)
     }
     if (n == 0 || (e->plan->tp == 1 && e->plan->ep == 1))
         return SW_OK;
-    for (size_t i = 0; i < SW_COUNT(titles); i++)
-        sw_text_cell(&table, "%s", titles[i]);
+    sw_text_row(&table, titles);
     for (uint32_t i = 0; i < n; i++)
         SW_TRY(put_whole_tensor(e, &table, &largest[i], err));
     sw_text_line(e->out, "%s", "");

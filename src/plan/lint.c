@@ -15,6 +15,8 @@
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/intern.h"
+#include "plan/lint_config.h"
+#include "plan/lint_region.h"
 
 static const sw_axis axis_of[SW_ON_COUNT_] = {
     [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
@@ -519,6 +521,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         for (uint32_t i = 0; i < plan->n_specs; i++) {
             const sw_spec *spec = &plan->specs[i];
             check_contract(&l, spec);
+            sw_lint_region(plan, spec);
             check_pair(&l, spec);
             check_loss(&l, spec);
             check_module(&l, spec);
@@ -527,6 +530,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         }
         check_tied(&l);
         check_experts(&l);
+        status = sw_lint_config(plan, model, err);
     }
     sw_free(l.owner);
     sw_free(by_tensor);

@@ -125,15 +125,13 @@ static void put_rule(sw_text_table *table, const sw_role_line *line)
 
 sw_status sw_role_lines_put(const sw_role_lines *lines, sw_buffer *out, sw_error *err)
 {
+    static const char *const titles[] = {"name", "names", "role", "given by"};
     sw_arena *arena = sw_arena_create(0);
 
     if (arena == NULL)
         return no_memory(err);
-    sw_text_table table = {.arena = arena, .n_columns = 4, .right = 1U << 1};
-    sw_text_cell(&table, "name");
-    sw_text_cell(&table, "names");
-    sw_text_cell(&table, "role");
-    sw_text_cell(&table, "given by");
+    sw_text_table table = {.arena = arena, .n_columns = SW_COUNT(titles), .right = 1U << 1};
+    sw_text_row(&table, titles);
     for (uint32_t i = 0; i < lines->n; i++) {
         const sw_role_line *line = &lines->lines[i];
         sw_text_cell(&table, "%s", line->name);

@@ -15,13 +15,11 @@ static sw_status no_memory(sw_error *err)
 
 static void put_rules(sw_arena *arena, sw_buffer *out)
 {
-    sw_text_table table = {.arena = arena, .n_columns = 4, .right = 1U};
+    static const char *const titles[] = {"rule", "role", "match", "patterns"};
+    sw_text_table table = {.arena = arena, .n_columns = SW_COUNT(titles), .right = 1U};
 
     sw_text_line(out, "role rules: the first that matches a lower-cased name gives its role; no rule: skip");
-    sw_text_cell(&table, "rule");
-    sw_text_cell(&table, "role");
-    sw_text_cell(&table, "match");
-    sw_text_cell(&table, "patterns");
+    sw_text_row(&table, titles);
     for (size_t i = 0; i < sw_default_role_rules.n_rules; i++) {
         const sw_role_rule *rule = &sw_default_role_rules.rules[i];
         sw_buffer patterns = {0};

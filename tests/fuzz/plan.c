@@ -28,6 +28,17 @@ static const char config[] =
     "\"vocab_size\": 16, \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 8,"
     "\"shared_expert_intermediate_size\": 8, \"decoder_sparse_step\": 1}";
 
+static void explain(const sw_plan *plan)
+{
+    char *text = NULL;
+    size_t length = 0;
+    sw_error err = {0};
+    sw_status status = sw_plan_explain(plan, NULL, &text, &length, &err);
+
+    require(status == SW_OK ? strlen(text) == length : err.status == status && text == NULL);
+    sw_text_free(text);
+}
+
 /* The model of some of the seeds, opened once. */
 static const sw_model *small_model(void)
 {
@@ -78,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         return 0;
     }
     check_again(plan);
+    explain(plan);
     status = sw_plan_check(plan, small_model(), NULL, &err);
     require(status == SW_OK || (err.status == status && err.what[0] != '\0'));
     sw_plan_destroy(plan);

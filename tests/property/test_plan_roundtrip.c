@@ -20,8 +20,7 @@ static const char *const entries[] = {
     "- match: '*.mlp'\n  when: tp\n  tp_divide_attrs: [intermediate_size]\n",
     "- match: '*.0.mlp'\n  params: {+: {gate_proj.weight: {tp: replicate}}}\n",
     "- match: '*.1.input_layernorm'\n  in_dst: {input: {tp: replicate}}\n",
-    "- match: '*.self_attn'\n  when: cp\n  region_dispatch: false\n  inner_target: self\n"
-    "  inner_wrapper: cp_ring\n",
+    "- {match: '*.self_attn', region_dispatch: false, inner_target: self, inner_wrapper: cp_ring}\n",
     "- match: '*.1.mlp'\n  out_dst: none\n",
 };
 

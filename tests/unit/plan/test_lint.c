@@ -211,20 +211,6 @@ static void a_column_needs_its_row_and_a_row_its_column(void **state)
 
 /* ---- contradictions ---- */
 
-/* Refused, and some error names these words. */
-static void check_contradiction(const tiny_case *what, const char *words)
-{
-    tiny t = tiny_refuse(what);
-    bool is_named = false;
-    for (size_t i = 0; i < sw_report_count(t.report); i++) {
-        const sw_finding *f = sw_report_finding(t.report, i);
-        is_named = is_named || (f->severity == SW_SEVERITY_ERROR && strstr(f->what, words) != NULL);
-    }
-    if (!is_named)
-        fail_msg("no error names %s: %s", words, t.err.what);
-    tiny_drop(&t);
-}
-
 #define MOE                                                                                                  \
     "'architectures': ['Qwen3MoeForCausalLM'], 'model_type': 'qwen3_moe', 'num_hidden_layers': 1, "          \
     "'hidden_size': 16, 'num_attention_heads': 4, 'num_key_value_heads': 4, 'intermediate_size': 16, "       \
@@ -233,18 +219,17 @@ static void check_contradiction(const tiny_case *what, const char *words)
 static void an_exit_is_no_sum_when_nothing_is_cut(void **state)
 {
     (void)state;
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides =
-                                         "- match: '*.mlp'\n  params: {gate_proj.weight: {tp: replicate}, "
-                                         "up_proj.weight: {tp: replicate}, "
-                                         "down_proj.weight: {tp: replicate}}\n"},
-                        L "mlp");
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides = "- match: model.embed_tokens\n"
-                                                  "  params: {weight: {tp: replicate}}\n"},
-                        "model.embed_tokens");
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: '*.mlp'\n  params: {gate_proj.weight: {tp: replicate}, "
+                                    "up_proj.weight: {tp: replicate}, "
+                                    "down_proj.weight: {tp: replicate}}\n"},
+          "exit_mismatch", L "mlp", NULL);
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: model.embed_tokens\n"
+                                    "  params: {weight: {tp: replicate}}\n"},
+          "exit_mismatch", "model.embed_tokens", NULL);
     tiny t = TINY_PLAN(.config = PLAIN, .mesh = "tp=2",
                        .overrides = "- match: model.embed_tokens\n  params: {weight: {tp: replicate}}\n"
                                     "  out_src: {tp: replicate}\n  out_dst: {tp: shard(1)}\n");
@@ -255,69 +240,86 @@ static void an_exit_is_no_sum_when_nothing_is_cut(void **state)
 static void logits_are_not_cut_by_a_whole_head(void **state)
 {
     (void)state;
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides = "- match: lm_head\n  params: {weight: {tp: replicate}}\n"},
-                        "lm_head");
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: lm_head\n  params: {weight: {tp: replicate}}\n"},
+          "exit_mismatch", "lm_head", NULL);
 }
 
 static void columns_of_one_region_are_cut_alike(void **state)
 {
     (void)state;
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides = "- match: '*.self_attn'\n"
-                                                  "  params: {+: {v_proj.weight: {tp: replicate}}}\n"},
-                        L "self_attn");
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides = "- match: '*.self_attn'\n"
-                                                  "  params: {+: {q_proj.weight: {tp: shard(1)}}}\n"},
-                        L "self_attn");
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "tp=2",
-                                     .overrides = "- match: '*.mlp'\n"
-                                                  "  params: {+: {up_proj.weight: {tp: replicate}}}\n"},
-                        L "mlp");
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: '*.self_attn'\n"
+                                    "  params: {+: {v_proj.weight: {tp: replicate}}}\n"},
+          "members_disagree", L "self_attn", NULL);
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: '*.self_attn'\n"
+                                    "  params: {+: {q_proj.weight: {tp: shard(1)}}}\n"},
+          "members_disagree", L "self_attn", NULL);
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "tp=2",
+                       .overrides = "- match: '*.mlp'\n"
+                                    "  params: {+: {up_proj.weight: {tp: replicate}}}\n"},
+          "members_disagree", L "mlp", NULL);
 }
 
 static void experts_of_an_extended_tp_are_whole_over_it(void **state)
 {
     (void)state;
-    check_contradiction(
-        &(tiny_case){.config = MOE,
-                     .mesh = "tp=2",
-                     .ep = 2,
-                     .overrides = "- match: '*.mlp'\n"
-                                  "  params: {+: {experts.gate_proj: {ep: shard(0), tp: shard(1)}}}\n"},
-        "experts.gate_proj");
+    check(&(tiny_case){.config = MOE,
+                       .mesh = "tp=2",
+                       .ep = 2,
+                       .overrides = "- match: '*.mlp'\n"
+                                    "  params: {+: {experts.gate_proj: {ep: shard(0), tp: shard(1)}}}\n"},
+          "expert_tp", L "mlp", NULL);
 }
 
 static void cp_never_cuts_a_parameter(void **state)
 {
     (void)state;
-    check_contradiction(&(tiny_case){.config = PLAIN,
-                                     .mesh = "cp=2",
-                                     .overrides = "- match: '*.self_attn'\n"
-                                                  "  params: {+: {q_proj.weight: {cp: shard(1)}}}\n"},
-                        "q_proj.weight");
+    check(&(tiny_case){.config = PLAIN,
+                       .mesh = "cp=2",
+                       .overrides = "- match: '*.self_attn'\n"
+                                    "  params: {+: {q_proj.weight: {cp: shard(1)}}}\n"},
+          "cp_parameter", L "self_attn", NULL);
 }
 
 static void a_file_that_contradicts_its_config_is_refused(void **state)
 {
     (void)state;
     /* the config says 2 key heads of 2 rows, the file has 4 */
-    check_contradiction(&(tiny_case){.config = LLAMA("8", "2", "2"),
-                                     .params = SA "q_proj.weight F32 16x16\n" SA "k_proj.weight F32 8x16\n" SA
-                                                  "v_proj.weight F32 8x16\n" SA "o_proj.weight F32 16x16\n",
-                                     .mesh = "tp=4"},
-                        "k_proj.weight");
-    check_contradiction(&(tiny_case){.config = MOE,
-                                     .params = MLP "gate.weight F32 3x16\n" MLP
-                                                   "experts.gate_up_proj F32 4x16x16\n" MLP
-                                                   "experts.down_proj F32 4x16x8\n",
-                                     .mesh = "ep=2"},
-                        "gate.weight");
+    check(&(tiny_case){.config = LLAMA("8", "2", "2"),
+                       .params = SA "q_proj.weight F32 16x16\n" SA "k_proj.weight F32 8x16\n" SA
+                                    "v_proj.weight F32 8x16\n" SA "o_proj.weight F32 16x16\n",
+                       .mesh = "tp=4"},
+          "shape_mismatch", "k_proj.weight", NULL);
+    check(&(tiny_case){.config = MOE,
+                       .params = MLP "gate.weight F32 3x16\n" MLP "experts.gate_up_proj F32 4x16x16\n" MLP
+                                     "experts.down_proj F32 4x16x8\n",
+                       .mesh = "ep=2"},
+          "shape_mismatch", "gate.weight", NULL);
+}
+
+static void counts_of_layers_and_vocabulary_are_the_configs(void **state)
+{
+    (void)state;
+    check(&(tiny_case){.config = PLAIN,
+                       .params = "model.layers.1.input_layernorm.weight F32 16\n",
+                       .mesh = "tp=2"},
+          "layer_count", "model.layers.1.input_layernorm.weight", "config.json");
+    check(&(tiny_case){.config = PLAIN,
+                       .params = "model.embed_tokens.weight F32 16x16\nlm_head.weight F32 18x16\n",
+                       .mesh = "tp=2"},
+          "shape_mismatch", "18 rows", NULL);
+    tiny t = TINY_PLAN(.config = PLAIN,
+                       .params = "model.embed_tokens.weight F32 18x16\nlm_head.weight F32 18x16\n",
+                       .mesh = "tp=2");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "vocab_padded", "is [18, 16], config.json gives [16, 16]", NULL);
+    tiny_rows(&t, "lm_head.weight", 1, "9:18");
+    tiny_drop(&t);
 }
 
 /* ---- the whole plan ---- */
@@ -385,6 +387,7 @@ int main(void)
         cmocka_unit_test(experts_of_an_extended_tp_are_whole_over_it),
         cmocka_unit_test(cp_never_cuts_a_parameter),
         cmocka_unit_test(a_file_that_contradicts_its_config_is_refused),
+        cmocka_unit_test(counts_of_layers_and_vocabulary_are_the_configs),
         cmocka_unit_test(all_faults_are_in_one_report_and_the_first_in_the_error),
         cmocka_unit_test(a_sound_plan_is_silent),
         cmocka_unit_test(lints_without_memory_say_so),

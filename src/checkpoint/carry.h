@@ -1,0 +1,22 @@
+/*
+ * The small files of a checkpoint (config.json, tokenizer, generation_config ...): which are carried along
+ * is found when a store is opened; here they are copied.
+ */
+#ifndef SW_CHECKPOINT_CARRY_H
+#define SW_CHECKPOINT_CARRY_H
+
+#include "checkpoint/store.h"
+
+enum { SW_CARRY_MOST_BYTES = 64 << 20 }; /* of one file */
+
+/* Bytes of all of them, now. */
+uint64_t sw_carry_bytes(const sw_store *store);
+
+/* Copy them into `folder`; *bytes gets what was written. */
+sw_status sw_carry(const sw_store *store, const char *folder, uint64_t *bytes, sw_error *err);
+
+/* A whole new file from memory, synced later with its folder. */
+sw_status sw_carry_write(const char *folder, const char *name, const void *bytes, size_t n_bytes,
+                         sw_error *err);
+
+#endif

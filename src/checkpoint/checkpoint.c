@@ -1,0 +1,219 @@
+/*
+ * shard, merge and reshard: open the source, make the target, prove that it holds everything once, copy,
+ * write the small files, publish. Nothing is written before all that can be known is known.
+ */
+#include "shardwright/checkpoint.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "checkpoint/carry.h"
+#include "checkpoint/copy.h"
+#include "checkpoint/format.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/prove.h"
+#include "checkpoint/publish.h"
+#include "plan/plan_data.h"
+#include "plan/report.h"
+
+enum { SMALL_FILES_BYTES = 1 << 20 }; /* room for what is small and not yet made */
+
+/* One call. */
+typedef struct job {
+    sw_checkpoint_options options;
+    sw_store *source;
+    sw_target *target;
+    sw_publication publication;
+    sw_proof proof;
+    sw_checkpoint_result result;
+    char *plan_json;
+    size_t plan_length;
+    sw_error *err;
+} job;
+
+static void clear_job(job *j)
+{
+    sw_publish_drop(&j->publication);
+    sw_target_destroy(j->target);
+    sw_store_close(j->source);
+    sw_text_free(j->plan_json);
+}
+
+static void clear_buffer(sw_buffer *buffer)
+{
+    sw_buffer_clear(buffer);
+}
+
+/* ---- beginning ---- */
+
+static sw_status read_options(job *j, const sw_checkpoint_options *given, sw_error *err)
+{
+    j->err = err;
+    j->options = (sw_checkpoint_options)SW_CHECKPOINT_OPTIONS_INIT;
+    if (given == NULL)
+        return SW_OK;
+    if (given->struct_size == 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_CHECKPOINT_OPTIONS_INIT",
+                       "sw_checkpoint_options: struct_size is 0");
+    size_t known = sizeof j->options;
+    memcpy(&j->options, given, given->struct_size < known ? given->struct_size : known);
+    return SW_OK;
+}
+
+static sw_status open_source(job *j, const char *path, sw_store_kind kind)
+{
+    sw_store_options options = {.report = j->options.report};
+
+    SW_TRY(sw_store_open(&j->source, path, &options, j->err));
+    if (j->source->kind == kind)
+        return SW_OK;
+    if (kind == SW_STORE_HF)
+        return SW_FAIL(j->err, SW_E_FORMAT, "reshard takes it from one mesh to another",
+                       "%s: is a sharded folder already", path);
+    return SW_FAIL(j->err, SW_E_FORMAT, "shard splits a Hugging Face model",
+                   "%s: is no sharded folder: it has no manifest.json, and its files do not say so", path);
+}
+
+static sw_status check_model(const job *j, const sw_plan *plan)
+{
+    if (plan->fingerprint == j->source->fingerprint)
+        return SW_OK;
+    return SW_FAIL(j->err, SW_E_PLAN, "make the plan from this model",
+                   "%.200s: the plan is of another model: its fingerprint is %016" PRIx64 " (%" PRIu64
+                   " parameters), this one's is %016" PRIx64 " (%" PRIu32 " tensors)",
+                   j->source->path, plan->fingerprint, plan->n_params, j->source->fingerprint,
+                   j->source->n_tensors);
+}
+
+/* What comes out of the source must be right: each element once, copies equal. */
+static sw_status check_source(job *j)
+{
+    SW_TRY(sw_prove_store(j->source, &j->proof, j->err));
+    if (!j->options.has_pick)
+        return sw_compare_replicas(j->source, j->options.on_progress, j->options.user, j->options.report,
+                                   &j->result.bytes_read, j->err);
+    if (j->options.report != NULL)
+        sw_report_add(j->options.report, SW_SEVERITY_NOTE, "replica_picked", "", "",
+                      "copies are not compared: those of rank %" PRIu32 " are taken", j->options.pick);
+    return SW_OK;
+}
+
+/* ---- writing ---- */
+
+static sw_status begin_writing(job *j, const char *out)
+{
+    uint64_t need = sw_target_bytes(j->target) + sw_carry_bytes(j->source) + j->source->state_length +
+                    j->plan_length + SMALL_FILES_BYTES;
+
+    for (uint32_t f = 0; f < j->target->n_files; f++)
+        need += j->target->files[f].header.length; /* the manifest or index: about as much as the headers */
+    return sw_publish_begin(&j->publication, out, j->options.replace, j->options.no_sync, need, j->err);
+}
+
+static sw_status copy(job *j)
+{
+    sw_copy_options options = {.threads = j->options.threads,
+                               .no_sync = j->options.no_sync,
+                               .has_pick = j->options.has_pick,
+                               .pick = j->options.pick,
+                               .on_progress = j->options.on_progress,
+                               .user = j->options.user};
+    sw_copy_result copied = {0};
+
+    SW_TRY(sw_copy_run(j->source, j->target, j->publication.partial, &options, &copied, j->err));
+    j->result.bytes_read += copied.bytes_read;
+    j->result.bytes_written += copied.bytes_written;
+    return sw_carry(j->source, j->publication.partial, &j->result.bytes_written, j->err);
+}
+
+static sw_status write_small(job *j, const char *name, const void *bytes, size_t n_bytes)
+{
+    SW_TRY(sw_carry_write(j->publication.partial, name, bytes, n_bytes, j->err));
+    j->result.bytes_written += n_bytes;
+    return SW_OK;
+}
+
+static sw_status end(job *j, sw_checkpoint_result *result)
+{
+    SW_TRY(sw_publish_end(&j->publication, j->err));
+    j->result.elements = j->proof.elements;
+    j->result.covered = j->proof.covered;
+    j->result.replicas = j->proof.replicas;
+    j->result.files = j->target->n_files;
+    if (result != NULL)
+        *result = j->result;
+    return SW_OK;
+}
+
+/* ---- sharded folders ---- */
+
+static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_checkpoint_result *result)
+{
+    sw_buffer manifest SW_AUTO(clear_buffer) = {0};
+
+    SW_TRY(sw_target_of_plan(&j->target, j->source, plan, j->err));
+    SW_TRY(sw_prove_target(j->source, j->target, &j->proof, j->err));
+    SW_TRY(sw_plan_json(plan, &j->plan_json, &j->plan_length, j->err));
+    SW_TRY(begin_writing(j, out));
+    SW_TRY(copy(j));
+    SW_TRY(sw_prove_copies(j->source, j->target, j->err));
+    SW_TRY(write_small(j, SW_PLAN_NAME, j->plan_json, j->plan_length));
+    SW_TRY(sw_manifest_write(&manifest, j->source, j->target, plan, j->err));
+    SW_TRY(write_small(j, SW_MANIFEST_NAME, manifest.bytes, manifest.length));
+    return end(j, result);
+}
+
+sw_status sw_checkpoint_shard(const char *model_path, const sw_plan *plan, const char *out,
+                              const sw_checkpoint_options *options, sw_checkpoint_result *result,
+                              sw_error *err)
+{
+    job j SW_AUTO(clear_job) = {0};
+
+    SW_TRY(read_options(&j, options, err));
+    j.options.has_pick = false;
+    SW_TRY(open_source(&j, model_path, SW_STORE_HF));
+    SW_TRY(check_model(&j, plan));
+    return write_sharded(&j, plan, out, result);
+}
+
+sw_status sw_checkpoint_reshard(const char *in, const sw_plan *plan, const char *out,
+                                const sw_checkpoint_options *options, sw_checkpoint_result *result,
+                                sw_error *err)
+{
+    job j SW_AUTO(clear_job) = {0};
+
+    SW_TRY(read_options(&j, options, err));
+    j.options.has_pick = false;
+    SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
+    SW_TRY(check_model(&j, plan));
+    SW_TRY(check_source(&j));
+    return write_sharded(&j, plan, out, result);
+}
+
+/* ---- Hugging Face folders ---- */
+
+static sw_status write_folder(job *j, const char *out, sw_checkpoint_result *result)
+{
+    sw_buffer index SW_AUTO(clear_buffer) = {0};
+
+    SW_TRY(sw_target_of_folder(&j->target, j->source, j->options.max_shard_bytes, j->err));
+    SW_TRY(begin_writing(j, out));
+    SW_TRY(copy(j));
+    if (j->source->state_json != NULL)
+        SW_TRY(write_small(j, SW_STATE_NAME, j->source->state_json, j->source->state_length));
+    SW_TRY(sw_target_index(&index, j->target, j->err));
+    SW_TRY(write_small(j, SW_INDEX_NAME, index.bytes, index.length));
+    return end(j, result);
+}
+
+sw_status sw_checkpoint_merge(const char *in, const char *out, const sw_checkpoint_options *options,
+                              sw_checkpoint_result *result, sw_error *err)
+{
+    job j SW_AUTO(clear_job) = {0};
+
+    SW_TRY(read_options(&j, options, err));
+    SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
+    SW_TRY(check_source(&j));
+    return write_folder(&j, out, result);
+}

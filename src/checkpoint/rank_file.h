@@ -1,0 +1,32 @@
+/*
+ * One file of a sharded folder as it lies on disk: its header, read strictly, and what its metadata say. Both
+ * ways of opening such a folder (with a manifest, and without) start from it.
+ */
+#ifndef SW_CHECKPOINT_RANK_FILE_H
+#define SW_CHECKPOINT_RANK_FILE_H
+
+#include "checkpoint/format.h"
+#include "checkpoint/opening.h"
+
+typedef struct sw_rank_file {
+    sw_file_map head;
+    sw_tensor_list list; /* names, local shapes, begins */
+    const char **words;  /* of the dtypes, one a tensor */
+    uint64_t *ends;
+    uint64_t n_bytes;
+    uint64_t data_begin;
+    bool has_format;
+    bool has_coord;
+    sw_coord coord;
+    uint64_t fingerprint; /* 0 when it says none */
+    sw_json_text slices;  /* JSON, in the list's arena; no bytes: none */
+} sw_rank_file;
+
+/*
+ * Read `path`, which must be a regular file of the folder itself and no link. Failures are in o->err: SW_E_IO
+ * when it is not there, SW_E_FORMAT.
+ */
+sw_status sw_rank_file_open(sw_rank_file *out, sw_opening *o, const char *path);
+void sw_rank_file_close(sw_rank_file *file);
+
+#endif

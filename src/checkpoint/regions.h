@@ -1,0 +1,41 @@
+/*
+ * What a file holds of a tensor, as JSON: a list of regions {"begin": [...], "extent": [...]}, one a box in
+ * row-major order, with "replica": true where a lower coordinate holds the same. The same form stands in the
+ * manifest and in the metadata of a file (docs/formats/sharded-checkpoint.md).
+ */
+#ifndef SW_CHECKPOINT_REGIONS_H
+#define SW_CHECKPOINT_REGIONS_H
+
+#include "base/map.h"
+#include "checkpoint/part.h"
+#include "io/json_read.h"
+#include "io/json_write.h"
+
+enum { SW_MAX_REGIONS = 1 << 20 }; /* of one stored tensor */
+
+typedef struct sw_held {
+    sw_part part;
+    sw_part owned;   /* a product of some of its ranges; means nothing for a replica */
+    bool is_replica; /* none of it is owned */
+} sw_held;
+
+void sw_regions_write(sw_json_writer *writer, const sw_held *held);
+
+/* Regions of a part that are held by a lower coordinate too. */
+uint64_t sw_regions_replicas(const sw_held *held);
+
+/* Reads lists of regions; equal texts give one part. Zero but for the arena; texts must outlive it. */
+typedef struct sw_regions_reader {
+    sw_arena *arena; /* of the parts */
+    sw_map seen;     /* text → index into held */
+    sw_held *held;
+    uint32_t n_held;
+    uint32_t capacity;
+} sw_regions_reader;
+
+void sw_regions_reader_clear(sw_regions_reader *reader);
+
+/* The list that stands next. A failure is json's, without the name of the tensor. */
+bool sw_regions_read(sw_regions_reader *reader, sw_json *json, sw_held *out);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * Lints of one region: what its parameters, its exit and the expert mode say must fit together. A derived
+ * plan fits by construction; an override or a plan file may not, and each of these would be wrong numbers
+ * without a word.
+ */
+#include "plan/lint_region.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "mesh/placement.h"
+#include "plan/fault.h"
+#include "plan/finish.h"
+#include "plan/lowering.h"
+
+static void complain(sw_plan *plan, const sw_spec *spec, const char *code, const char *help, const char *what)
+{
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, code, spec->fqn, spec->fqn_length, help, "%s", what);
+}
+
+static bool leaves_cut_vocabulary(const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->out_src.n; i++) {
+        if (spec->type == SW_BOUNDARY_LM_HEAD &&
+            spec->out_src.entries[i].places.on[SW_ON_TP].kind == SW_PLACE_SHARD)
+            return true;
+    }
+    return false;
+}
+
+/* A sum needs summands: where nothing is cut, every rank has the whole already and the sum counts it tp
+ * times. */
+static void check_exit(sw_plan *plan, const sw_spec *spec)
+{
+    bool is_split = sw_spec_is_split(plan, spec, SW_ON_TP);
+
+    if (spec->n_params == 0 && !spec->is_tied_alias)
+        return; /* its parameters are somebody else's business: coverage says so */
+    if (plan->tp > 1 && !is_split && sw_spec_partial_outputs(spec) > 0)
+        complain(plan, spec, "exit_mismatch",
+                 "let out_src be replicate over tp, or cut a parameter of the region",
+                 "the exit is a partial sum over tp, but nothing in the region is cut over it: it would be "
+                 "counted tp "
+                 "times");
+    if (plan->tp > 1 && !is_split && leaves_cut_vocabulary(spec))
+        complain(plan, spec, "exit_mismatch",
+                 "let out_src be replicate over tp, or cut the weight along its rows",
+                 "the logits are declared cut over tp, but the weight is whole");
+    if (spec->type == SW_BOUNDARY_MOE_MLP && plan->ep_mode == SW_EP_AXIS &&
+        !sw_spec_is_split(plan, spec, SW_ON_EP))
+        complain(plan, spec, "exit_mismatch", "cut the experts over ep, or leave ep out of the mesh",
+                 "the routed output is summed over ep, but no expert is cut over it: it would be counted ep "
+                 "times");
+}
+
+/* Whether a weight is cut over tp, and on which of its two sides. */
+typedef enum side_cut { NOT_CUT = 0, CUT_OUT, CUT_IN, CUT_ELSEWHERE } side_cut;
+
+static side_cut side_of(const sw_facts *f)
+{
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    const sw_placement *p = &f->places.on[SW_ON_TP];
+    uint32_t dim = 0;
+
+    if (p->kind != SW_PLACE_SHARD)
+        return NOT_CUT;
+    if (!sw_placement_dim(p, shape->n_dims, &dim))
+        return CUT_ELSEWHERE;
+    return (int)dim == f->out_dim ? CUT_OUT : (int)dim == f->in_dim ? CUT_IN : CUT_ELSEWHERE;
+}
+
+static bool is_column(sw_role role)
+{
+    return role == SW_ROLE_COLWISE || role == SW_ROLE_FUSED_QKV || role == SW_ROLE_FUSED_GATE_UP;
+}
+
+/* Column weights of one region are cut along their output or are whole, all of them: their products meet. */
+static void check_members(sw_plan *plan, const sw_spec *spec)
+{
+    const sw_spec_param *first = NULL;
+    side_cut first_side = NOT_CUT;
+
+    for (uint32_t i = 0; i < spec->n_params && plan->tp > 1; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        if (!is_column(f->role) || f->shape == NULL || f->shape->n_dims < 2 ||
+            (f->reason != NULL && strcmp(f->reason, "companion") == 0))
+            continue;
+        side_cut side = side_of(f);
+        if (first == NULL) {
+            first = p;
+            first_side = side;
+        }
+        if (side == first_side && side != CUT_IN && side != CUT_ELSEWHERE)
+            continue;
+        (void)sw_plan_fault(
+            plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length,
+            "cut every column weight of the region along its output, or none",
+            "'%.*s' and '%.*s' are column weights of one region, and are not cut alike over tp",
+            (int)first->path_length, first->path, (int)p->path_length, p->path);
+        return;
+    }
+}
+
+static void complain_of(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *code,
+                        const char *help, const char *what)
+{
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, code, spec->fqn, spec->fqn_length, help, "'%.*s' %s",
+                        (int)p->path_length, p->path, what);
+}
+
+static void check_axes(sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        bool on_tp = f->places.on[SW_ON_TP].kind == SW_PLACE_SHARD;
+        bool on_ep = f->places.on[SW_ON_EP].kind == SW_PLACE_SHARD;
+        if (f->places.on[SW_ON_CP].kind == SW_PLACE_SHARD)
+            complain_of(plan, spec, p, "cp_parameter", "cut it over tp or ep, or replicate it",
+                        "is cut over cp: cp cuts the sequence, and nothing would gather a parameter");
+        if (plan->ep_mode == SW_EP_TP_EXTEND && on_tp && on_ep)
+            complain_of(plan, spec, p, "expert_tp",
+                        "leave the experts replicate over tp, or use an explicit ep axis",
+                        "is cut over ep and over tp, but the derived ep group contains the tp ranks");
+    }
+}
+
+void sw_lint_region(sw_plan *plan, const sw_spec *spec)
+{
+    if (spec->has_fault)
+        return; /* what could not be placed is whole for want of a cut: only the cause is worth a finding */
+    check_exit(plan, spec);
+    check_members(plan, spec);
+    check_axes(plan, spec);
+}
