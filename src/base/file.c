@@ -36,18 +36,32 @@ sw_file_map sw_file_map_of(const void *bytes, size_t n_bytes)
     return (sw_file_map){.bytes = n_bytes == 0 ? (const uint8_t *)"" : bytes, .n_bytes = n_bytes};
 }
 
+/* An input that is not there, or is no file, is a wrong input; anything else that stops us is the system's
+ * doing. */
+static sw_status fail_open(sw_error *err, const char *path, int code)
+{
+    bool is_input =
+        code == ENOENT || code == ENOTDIR || code == ELOOP || code == ENAMETOOLONG || code == ENXIO;
+    char space[128];
+
+    if (!is_input)
+        return fail_io(err, path, "open", code);
+    return SW_FAIL(err, SW_E_FORMAT, "check the path", "%s: cannot open: %s", path,
+                   strerror_r(code, space, sizeof space));
+}
+
 static sw_status open_regular(int *file, uint64_t *n_bytes, const char *path, sw_error *err)
 {
     struct stat about;
 
     *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*file < 0)
-        return fail_io(err, path, "open", errno);
+        return fail_open(err, path, errno);
     if (fstat(*file, &about) != 0)
         return fail_io(err, path, "look at it", errno);
     if (!S_ISREG(about.st_mode)) {
-        return SW_FAIL(err, SW_E_IO, "give the path of a regular file", "%s: is %s, not a regular file", path,
-                       S_ISDIR(about.st_mode) ? "a folder" : "a pipe, socket or device");
+        return SW_FAIL(err, SW_E_FORMAT, "give the path of a regular file", "%s: is %s, not a regular file",
+                       path, S_ISDIR(about.st_mode) ? "a folder" : "a pipe, socket or device");
     }
     *n_bytes = (uint64_t)about.st_size;
     return SW_OK;

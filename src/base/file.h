@@ -18,7 +18,8 @@ typedef struct sw_file_map {
 /* A view of memory that is already there (tests, fuzzers). */
 sw_file_map sw_file_map_of(const void *bytes, size_t n_bytes);
 
-/* Map a regular file of at most `limit` bytes. SW_E_IO (names the path and the reason), SW_E_LIMIT. */
+/* Map a regular file of at most `limit` bytes. SW_E_FORMAT: it is not there or no regular file;
+ * SW_E_IO: the system refused (both name the path and the reason); SW_E_LIMIT. */
 sw_status sw_file_map_open(sw_file_map *out, const char *path, uint64_t limit, sw_error *err);
 
 /* Map only the first `n_bytes` (or the whole file when shorter); *file_bytes gets the true size. */

@@ -69,7 +69,8 @@ void scratch_bytes(const char *name, const void *bytes, size_t n_bytes)
     char path[1024];
 
     (void)snprintf(path, sizeof path, "%s", scratch(name));
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         (void)mkdir(path, 0777);
         *slash = '/';
@@ -403,7 +404,8 @@ loaded load_folder(const char *path)
         fail_msg("no folder %s", path);
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         size_t length = strlen(entry->d_name);
-        if (length > 12 && length < 256 && strcmp(entry->d_name + length - 12, ".safetensors") == 0 && n < 512)
+        if (length > 12 && length < 256 && strcmp(entry->d_name + length - 12, ".safetensors") == 0 &&
+            n < 512)
             (void)snprintf(files[n++], sizeof files[0], "%s", entry->d_name);
     }
     (void)closedir(dir);

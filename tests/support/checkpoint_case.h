@@ -1,7 +1,7 @@
 /*
- * Checkpoints for tests: a scratch folder that is removed with all that is in it, models whose every element is
- * different (so that a permutation is seen), and comparing of folders by the bytes of their tensors. Nothing
- * here uses the code under test but the readers of src/io.
+ * Checkpoints for tests: a scratch folder that is removed with all that is in it, models whose every element
+ * is different (so that a permutation is seen), and comparing of folders by the bytes of their tensors.
+ * Nothing here uses the code under test but the readers of src/io.
  */
 #ifndef SW_TEST_CHECKPOINT_CASE_H
 #define SW_TEST_CHECKPOINT_CASE_H
@@ -44,13 +44,14 @@ bool scratch_has(const char *name);
 /* Names in a folder of the scratch folder, sorted, each followed by a blank; valid until the next call. */
 const char *scratch_list(const char *name);
 
-/* Replace the first `from` in a file by `to`, which may differ in length. Fails the test when there is none. */
+/* Replace the first `from` in a file by `to`, which may differ in length. Fails the test when there is none.
+ */
 void scratch_edit(const char *name, const char *from, const char *to);
 
 /*
  * Write a model folder. `config`: members of config.json without braces, single quotes for double ones.
- * `tensors`: lines "NAME DTYPE AxB" ("1" for one element, "-" for a scalar); NULL: those of the family's table. In
- * `n_files` files with an index, or in one without. Data follow from names and offsets alone.
+ * `tensors`: lines "NAME DTYPE AxB" ("1" for one element, "-" for a scalar); NULL: those of the family's
+ * table. In `n_files` files with an index, or in one without. Data follow from names and offsets alone.
  */
 void make_model(const char *name, const char *config, const char *tensors, uint32_t n_files);
 
@@ -60,13 +61,15 @@ bool make_model_like(const char *name, const char *folder, uint32_t n_files);
 /* Byte `at` of the data of a tensor, as make_model() writes it. */
 uint8_t data_byte(const char *tensor, size_t length, uint64_t at);
 
-/* A plan of a model folder, written as JSON and read again, so that it has no model. Fails the test without one. */
+/* A plan of a model folder, written as JSON and read again, so that it has no model. Fails the test without
+ * one. */
 sw_plan *plan_of(const char *model, const char *mesh, uint32_t ep, const char *overrides);
 
 /* The same; NULL when the planner refuses. */
 sw_plan *try_plan_of(const char *model, const char *mesh, uint32_t ep, const char *overrides);
 
-/* Every tensor of folder `a` is in `b` with dtype, shape and bytes, and no other; fails the test with the first difference. */
+/* Every tensor of folder `a` is in `b` with dtype, shape and bytes, and no other; fails the test with the
+ * first difference. */
 void expect_same_tensors(const char *a, const char *b);
 
 /* All *.safetensors of a folder in one list, with their bytes. */
@@ -80,7 +83,8 @@ void unload(loaded *l);
 const uint8_t *loaded_bytes(const loaded *l, const sw_tensor_entry *t, uint64_t *n_bytes);
 
 #ifdef SW_SOURCE_DIR /* not for the support library itself, which is built once for all tests */
-/* $SW_SHARED/NAME, or ../shared/NAME beside the project; NULL, with a printed reason, when it is not there. */
+/* $SW_SHARED/NAME, or ../shared/NAME beside the project; NULL, with a printed reason, when it is not there.
+ */
 static inline const char *shared_path(const char *name)
 {
     static char path[1024];

@@ -122,17 +122,17 @@ static void what_cannot_be_mapped_is_refused_by_name(void **state)
     const char *large = in_folder("large");
     char expected[400];
 
-    assert_int_equal(sw_file_map_open(&map, absent, 10, &err), SW_E_IO);
+    assert_int_equal(sw_file_map_open(&map, absent, 10, &err), SW_E_FORMAT);
     (void)snprintf(expected, sizeof expected, "%s: cannot open: No such file or directory", absent);
     assert_string_equal(err.what, expected);
 
-    assert_int_equal(sw_file_map_open(&map, folder, 10, &err), SW_E_IO);
+    assert_int_equal(sw_file_map_open(&map, folder, 10, &err), SW_E_FORMAT);
     (void)snprintf(expected, sizeof expected, "%s: is a folder, not a regular file", folder);
     assert_string_equal(err.what, expected);
 
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     assert_int_equal(sw_file_map_open(&map, pipe_path, 10, &err),
-                     SW_E_IO); /* and does not wait for a writer */
+                     SW_E_FORMAT); /* and does not wait for a writer */
     assert_non_null(strstr(err.what, "is a pipe, socket or device"));
 
     assert_int_equal(sw_file_write_atomic(large, "0123456789x", 11, NULL), SW_OK);

@@ -1,6 +1,6 @@
 /*
- * shard, merge and reshard end to end: whatever the family and the mesh, what comes back is what went in, byte
- * for byte, and what is refused is refused with names and numbers.
+ * shard, merge and reshard end to end: whatever the family and the mesh, what comes back is what went in,
+ * byte for byte, and what is refused is refused with names and numbers.
  */
 #include "checkpoint_case.h"
 
@@ -51,8 +51,7 @@
 // clang-format on
 
 /* FP8 in blocks of 4 x 4, with scales that a cut keeps beside their weights. */
-#define FP8                                                                                                  \
-    LLAMA ", 'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [4, 4]}"
+#define FP8 LLAMA ", 'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [4, 4]}"
 static const char fp8_tensors[] = "model.embed_tokens.weight BF16 40x16\n"
                                   "model.layers.0.self_attn.q_proj.weight F8_E4M3 32x16\n"
                                   "model.layers.0.self_attn.q_proj.weight_scale_inv F32 8x4\n"
@@ -230,13 +229,34 @@ static void fp8_weights_and_their_scales_come_back(void **state)
     check_all_meshes("model", 3);
 }
 
-static const char *const minis[] = {
-    "mini-baichuan",   "mini-bloom",    "mini-chatglm3", "mini-deepseekv2lite", "mini-deepseekv3",
-    "mini-falcon",     "mini-gemma2",   "mini-glm4",     "mini-gpt2",           "mini-gptneox",
-    "mini-internlm2",  "mini-llama",    "mini-llama4",   "mini-llama-attnbias", "mini-llama-oddvocab",
-    "mini-llama-tied", "mini-mamba",    "mini-mixtral",  "mini-mpt",            "mini-olmoe",
-    "mini-opt",        "mini-phi2",     "mini-phi3",     "mini-qwen2",          "mini-qwen2moe",
-    "mini-qwen3",      "mini-qwen3moe", "mini-qwen3next"};
+static const char *const minis[] = {"mini-baichuan",
+                                    "mini-bloom",
+                                    "mini-chatglm3",
+                                    "mini-deepseekv2lite",
+                                    "mini-deepseekv3",
+                                    "mini-falcon",
+                                    "mini-gemma2",
+                                    "mini-glm4",
+                                    "mini-gpt2",
+                                    "mini-gptneox",
+                                    "mini-internlm2",
+                                    "mini-llama",
+                                    "mini-llama4",
+                                    "mini-llama-attnbias",
+                                    "mini-llama-oddvocab",
+                                    "mini-llama-tied",
+                                    "mini-mamba",
+                                    "mini-mixtral",
+                                    "mini-mpt",
+                                    "mini-olmoe",
+                                    "mini-opt",
+                                    "mini-phi2",
+                                    "mini-phi3",
+                                    "mini-qwen2",
+                                    "mini-qwen2moe",
+                                    "mini-qwen3",
+                                    "mini-qwen3moe",
+                                    "mini-qwen3next"};
 
 static void small_models_of_every_family_come_back(void **state)
 {

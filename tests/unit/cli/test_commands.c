@@ -249,7 +249,7 @@ static void roles_are_lines_or_json(void **state)
     assert_non_null(strstr(result.out, "\nmodel.layers.1.self_attn.qkv_proj.weight "));
     assert_non_null(strstr(result.out, "family phi3: model.layers.#.self_attn.qkv_proj.weight\n"));
     result = run_line("roles " MODELS "nothing --json");
-    assert_int_equal(result.exit, 3);
+    assert_int_equal(result.exit, 1);
     assert_memory_equal(result.messages, "{\"error\":{\"status\":\"io\",", 24);
 }
 

@@ -157,8 +157,8 @@ static void numbers_of_a_nested_config_are_found(void **state)
 static void a_path_without_anything_is_refused(void **state)
 {
     (void)state;
-    folder_refused("absent", SW_E_IO, "no such file or folder", "check the path");
-    folder_refused("absent/config.json", SW_E_IO, "no such file or folder", "check the path");
+    folder_refused("absent", SW_E_FORMAT, "no such file or folder", "check the path");
+    folder_refused("absent/config.json", SW_E_FORMAT, "no such file or folder", "check the path");
 }
 
 static void a_folder_without_a_model_says_what_was_looked_for(void **state)
@@ -241,7 +241,7 @@ static void a_link_that_leads_nowhere_is_named(void **state)
     (void)state;
     folder_json("config.json", llama);
     assert_int_equal(symlink("../../blobs/0123", folder_path("model.safetensors")), 0);
-    folder_refused("", SW_E_IO, "model.safetensors: cannot open: No such file or directory",
+    folder_refused("", SW_E_FORMAT, "model.safetensors: cannot open: No such file or directory",
                    "check the path");
 }
 

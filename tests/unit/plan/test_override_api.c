@@ -383,7 +383,7 @@ static void a_file_is_read_and_named_in_its_entries(void **state)
     assert_int_equal(truncate(path, 0), 0);
     assert_int_equal(sw_overrides_add_file(o, path, &err), SW_OK);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(sw_overrides_add_file(o, path, &err), SW_E_IO);
+    assert_int_equal(sw_overrides_add_file(o, path, &err), SW_E_FORMAT);
     assert_non_null(strstr(err.what, path));
     assert_int_equal(o->n_entries, 1);
     sw_overrides_destroy(o);

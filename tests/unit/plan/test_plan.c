@@ -145,7 +145,7 @@ static void a_folder_and_axes_are_enough(void **state)
     sw_plan *plan = NULL;
     sw_error err = {0};
     (void)state;
-    assert_int_equal(sw_plan_model_folder(&plan, "/nowhere/at/all", "tp=2", &err), SW_E_IO);
+    assert_int_equal(sw_plan_model_folder(&plan, "/nowhere/at/all", "tp=2", &err), SW_E_FORMAT);
     assert_non_null(strstr(err.what, "/nowhere/at/all"));
     assert_null(plan);
     assert_int_equal(

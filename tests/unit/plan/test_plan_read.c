@@ -236,7 +236,7 @@ static void a_file_is_loaded_by_its_path(void **state)
     sw_plan_destroy(loaded);
     sw_plan_destroy(plan);
     (void)unlink(path);
-    assert_int_equal(sw_plan_load(&loaded, path, &err), SW_E_IO);
+    assert_int_equal(sw_plan_load(&loaded, path, &err), SW_E_FORMAT);
     assert_null(loaded);
     assert_non_null(strstr(err.what, path));
 }
