@@ -250,7 +250,7 @@ static void roles_are_lines_or_json(void **state)
     assert_non_null(strstr(result.out, "family phi3: model.layers.#.self_attn.qkv_proj.weight\n"));
     result = run_line("roles " MODELS "nothing --json");
     assert_int_equal(result.exit, 1);
-    assert_memory_equal(result.messages, "{\"error\":{\"status\":\"io\",", 24);
+    assert_memory_equal(result.messages, "{\"error\":{\"status\":\"format\",", 28);
 }
 
 static void memory_may_end_anywhere(void **state)
