@@ -199,7 +199,7 @@ static void command_lines_that_are_wrong(void **state)
     line_fails("roles", 2,
                "shardwright: roles needs 1 operand, 0 given\n"
                "help: usage: shardwright roles MODEL [--overrides FILE] [--all] [--json]\n");
-    line_fails("roles ''", 3,
+    line_fails("roles ''", 1,
                "shardwright: : no such file or folder\nhelp: check the path and its permissions\n");
 }
 
