@@ -119,7 +119,8 @@ typedef enum sw_attr {
     SW_ATTR_VISION_PROJECTOR_IN,  /**< vision_config.projector_input_dim */
     SW_ATTR_VISION_PROJECTOR_OUT, /**< vision_config.projector_output_dim */
     SW_ATTR_VISION_OUT,           /**< vision_config.vision_output_dim */
-    SW_ATTR_DENSE_INTERMEDIATE,   /**< intermediate_size_mlp: dense layers, where intermediate is the experts' */
+    SW_ATTR_DENSE_INTERMEDIATE,   /**< intermediate_size_mlp: dense layers, where intermediate is the experts'
+                                   */
     SW_ATTR_EMBED_DIM,            /**< word_embed_proj_dim; else hidden */
     SW_ATTR_CONV_BIAS,            /**< use_conv_bias, mamba_conv_bias */
     SW_ATTR_NO_BIAS,              /**< no_bias */

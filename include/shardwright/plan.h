@@ -1,7 +1,7 @@
 /*
- * The plan: for every parameter how it is cut and over which axes its gradient is summed, for every boundary how
- * its inputs and outputs are laid out and which collective moves them. Made from a model and a mesh, or read back
- * from a plan file. A finished plan may be read by many threads; several plans may be made at once.
+ * The plan: for every parameter how it is cut and over which axes its gradient is summed, for every boundary
+ * how its inputs and outputs are laid out and which collective moves them. Made from a model and a mesh, or
+ * read back from a plan file. A finished plan may be read by many threads; several plans may be made at once.
  */
 #ifndef SHARDWRIGHT_PLAN_H
 #define SHARDWRIGHT_PLAN_H
@@ -89,12 +89,12 @@ typedef struct sw_boundary_info {
     const char *fqn; /**< "" for the root */
     sw_boundary_type type;
     size_t n_params;
-    bool needs_cp_attn;  /**< its attention must see keys and values of every cp rank */
-    bool is_terminal;    /**< the last boundary of the model */
-    bool is_tower;       /**< in a vision or audio tower: sequence parallel off */
-    uint32_t ep_size;    /**< size of the derived expert axis; 0: none */
-    int32_t layer;       /**< index of the layer it stands in; -1: none */
-    uint32_t pp_stage;   /**< pipeline stage that holds it */
+    bool needs_cp_attn; /**< its attention must see keys and values of every cp rank */
+    bool is_terminal;   /**< the last boundary of the model */
+    bool is_tower;      /**< in a vision or audio tower: sequence parallel off */
+    uint32_t ep_size;   /**< size of the derived expert axis; 0: none */
+    int32_t layer;      /**< index of the layer it stands in; -1: none */
+    uint32_t pp_stage;  /**< pipeline stage that holds it */
 } sw_boundary_info;
 
 /** One gradient sum. */
@@ -188,7 +188,8 @@ SW_API SW_MUST_CHECK sw_status sw_overrides_create(sw_overrides **out, sw_error 
 SW_API void sw_overrides_destroy(sw_overrides *overrides);
 
 /** Append the entries of a YAML file. */
-SW_API SW_MUST_CHECK sw_status sw_overrides_add_file(sw_overrides *overrides, const char *path, sw_error *err);
+SW_API SW_MUST_CHECK sw_status sw_overrides_add_file(sw_overrides *overrides, const char *path,
+                                                     sw_error *err);
 
 /** Append the entries of YAML text; `name` stands for the file in messages. */
 SW_API SW_MUST_CHECK sw_status sw_overrides_add_text(sw_overrides *overrides, const char *text, size_t length,

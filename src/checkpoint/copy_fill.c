@@ -44,7 +44,8 @@ typedef struct stream {
     const sw_copy_request *request;
     sw_copy_plan plan;
     sw_copy_cursor cursor;
-    sw_copy_span span;  /* what comes next; 0 bytes: done */
+    sw_copy_span span;  /* what is left of the current span; 0 bytes: done */
+    bool is_long;       /* the span is read straight into the window, to its end */
     uint32_t *supplies; /* by source of the plan */
     uint8_t *window;
     size_t filled;
@@ -88,6 +89,13 @@ static size_t share_of(size_t all, uint32_t n)
 
 /* ---- setting up ---- */
 
+static sw_status next_span(const filling *fill, stream *of)
+{
+    SW_TRY(sw_copy_cursor_next(&of->cursor, &of->span, fill->err));
+    of->is_long = of->span.n_bytes >= DIRECT;
+    return SW_OK;
+}
+
 static sw_status open_stream(filling *fill, stream *to, const sw_copy_request *request)
 {
     to->request = request;
@@ -100,7 +108,7 @@ static sw_status open_stream(filling *fill, stream *to, const sw_copy_request *r
     }
     SW_TRY(sw_copy_cursor_init(&to->cursor, &to->plan, fill->arena, fill->err));
     to->limit = fill->window_bytes - request->offset % PAGE;
-    return sw_copy_cursor_next(&to->cursor, &to->span, fill->err);
+    return next_span(fill, to);
 }
 
 static void add_supply(filling *fill, const sw_copy_source *source)
@@ -260,7 +268,7 @@ static sw_status take_some(filling *fill, stream *to, size_t *n_bytes)
         memcpy(to->window + to->filled, block_of(fill, from) + (to->span.at - from->begin), *n_bytes);
         return SW_OK;
     }
-    if (to->span.n_bytes >= DIRECT)
+    if (to->is_long)
         return read_supply(fill, from, to->span.at, to->window + to->filled, *n_bytes);
     *n_bytes = 0;
     return SW_OK;
@@ -280,7 +288,7 @@ static sw_status go_on(filling *fill, stream *to)
         if (to->filled == to->limit)
             SW_TRY(give(fill, to));
         if (to->span.n_bytes == 0)
-            SW_TRY(sw_copy_cursor_next(&to->cursor, &to->span, fill->err));
+            SW_TRY(next_span(fill, to));
     }
     return give(fill, to);
 }

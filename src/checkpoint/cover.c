@@ -11,7 +11,7 @@
 #include "checkpoint/part.h"
 
 /* Intervals that are looked at before the regions of a hostile manifest are given up. */
-enum { MOST_INTERVALS = 1 << 24 };
+enum { MOST_INTERVALS = 1 << 22 };
 
 typedef struct sweep {
     const sw_part *owners;

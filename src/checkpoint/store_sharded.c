@@ -75,14 +75,17 @@ static void match_tensor(sw_opening *o, const sw_rank_file *found, size_t i, uin
     part->is_missing = false;
 }
 
-static void check_origin(sw_opening *o, const sw_rank_file *found, uint32_t f)
+/* Is the file the one that the manifest means? */
+static bool is_origin_right(sw_opening *o, const sw_rank_file *found, uint32_t f)
 {
     const sw_store_file *file = &o->store->files[f];
 
-    if (found->fingerprint != o->store->fingerprint)
+    if (found->fingerprint != o->store->fingerprint) {
         sw_opening_fault(o, "file_foreign", file->name, "put the file of this checkpoint there",
                          "%s: is of a model of fingerprint %016" PRIx64 ", the manifest of %016" PRIx64,
                          file->name, found->fingerprint, o->store->fingerprint);
+        return false;
+    }
     if (found->coord.pp != file->pp || found->coord.tp != file->tp || found->coord.ep != file->ep) {
         char is[SW_COORD_TEXT_BYTES];
         char said[SW_COORD_TEXT_BYTES];
@@ -90,7 +93,9 @@ static void check_origin(sw_opening *o, const sw_rank_file *found, uint32_t f)
         sw_coord_text((sw_coord){file->pp, file->tp, file->ep}, said);
         sw_opening_fault(o, "file_foreign", file->name, "put the file of this coordinate there",
                          "%s: is the file of %s, the manifest says %s", file->name, is, said);
+        return false;
     }
+    return true;
 }
 
 /* What each file should hold, to be said when it cannot be read. */
@@ -157,13 +162,16 @@ static sw_status read_file(sw_opening *o, const contents *c, uint32_t f)
         unreadable(o, c, f, status, &why);
         return SW_OK;
     }
+    if (!is_origin_right(o, &found, f)) { /* nothing in it is what is looked for */
+        file->is_missing = true;
+        return SW_OK;
+    }
     if (found.n_bytes != file->n_bytes)
         sw_opening_fault(o, "file_size", file->name, "the file is of another run",
                          "%s: has %" PRIu64 " bytes, the manifest says %" PRIu64, file->name, found.n_bytes,
                          file->n_bytes);
     file->n_bytes = found.n_bytes;
     file->data_begin = found.data_begin;
-    check_origin(o, &found, f);
     for (size_t i = 0; i < found.list.n_tensors; i++)
         match_tensor(o, &found, i, f);
     return SW_OK;

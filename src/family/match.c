@@ -12,6 +12,11 @@
 
 enum { MAX_ARCHITECTURE = 128 };
 
+static char lower(char c)
+{
+    return (char)tolower((unsigned char)c);
+}
+
 size_t sw_architecture_normalise(const char *name, char *out, size_t capacity)
 {
     static const char *const suffixes[] = {"forcausallm", "forconditionalgeneration",
@@ -21,7 +26,7 @@ size_t sw_architecture_normalise(const char *name, char *out, size_t capacity)
         return 0;
     for (const char *at = name == NULL ? "" : name; *at != '\0' && length + 1 < capacity; at++) {
         if (*at != '_' && *at != '-')
-            out[length++] = (char)tolower((unsigned char)*at);
+            out[length++] = lower(*at);
     }
     for (size_t i = 0; i < SW_COUNT(suffixes); i++) {
         size_t n = strlen(suffixes[i]);

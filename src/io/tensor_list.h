@@ -24,8 +24,8 @@ typedef struct sw_shape {
 typedef struct sw_tensor_entry {
     const char *name;
     const sw_shape *shape; /* shared between equal shapes; NULL when only an index was read */
-    uint64_t begin; /* first byte, from the start of the file's data section */
-    uint32_t file;  /* index into `files`, UINT32_MAX when of no file */
+    uint64_t begin;        /* first byte, from the start of the file's data section */
+    uint32_t file;         /* index into `files`, UINT32_MAX when of no file */
     unsigned name_length : 24;
     unsigned dtype : 8; /* sw_dtype */
 } sw_tensor_entry;

@@ -188,7 +188,8 @@ static sw_status read_any(sw_model *model, const char *path, sw_error *err)
     case SW_FILE_ABSENT:
         break;
     }
-    return SW_FAIL(err, SW_E_FORMAT, "check the path and its permissions", "%s: no such file or folder", path);
+    return SW_FAIL(err, SW_E_FORMAT, "check the path and its permissions", "%s: no such file or folder",
+                   path);
 }
 
 /* ---- the whole ---- */

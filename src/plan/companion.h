@@ -21,9 +21,9 @@ typedef enum sw_factor {
 struct sw_companion {
     const char *suffix;            /* ".weight_scale_inv": last segment of the name */
     sw_quantization_method method; /* NONE: whatever the config says */
-    int8_t out_dim;                /* -1: none; a tensor with fewer dims is whole */
+    int out_dim;                   /* -1: none; a tensor with fewer dims is whole */
     sw_factor out_factor;
-    int8_t in_dim;
+    int in_dim;
     sw_factor in_factor;
     bool is_weight;         /* stands in the weight's place (qweight) */
     bool follows_act_order; /* scales of an act-order GPTQ weight: whole when the input side is cut */

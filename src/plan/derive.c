@@ -38,7 +38,7 @@ static void apply_layout(sw_class *class_, const sw_override_layout *layout)
     class_->layout = layout->layout;
     class_->parts = layout->parts;
     class_->has_dim = layout->has_dim;
-    class_->dim = (int8_t)layout->dim;
+    class_->dim = layout->dim;
     class_->n_segments = layout->n_segments;
     class_->segments = layout->segments;
     /* `stacked` of two halves or of q, k and v: the role says which. */

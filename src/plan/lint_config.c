@@ -110,13 +110,14 @@ static void check_heads(sw_plan *plan, const sw_spec *spec)
         !find_rows(plan, spec, SW_LAYOUT_HEADS, &q_name, &q[0], &q[1]) ||
         !find_rows(plan, spec, SW_LAYOUT_KV_HEADS, &k_name, &k[0], &k[1]))
         return;
-    if (q[1] != 0 && k[1] != 0 && q[0] * k[1] != k[0] * q[1])
+    if (q[1] != 0 && k[1] != 0 && q[0] * k[1] != k[0] * q[1]) {
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "shape_mismatch", k_name, strlen(k_name),
                             "check num_attention_heads and num_key_value_heads in config.json",
                             "has %" PRIu64 " rows beside %" PRIu64
                             " of queries; config.json's head counts make it "
                             "%" PRIu64 " beside %" PRIu64,
                             k[0], q[0], k[1], q[1]);
+    }
 }
 
 static void check_counts(sw_plan *plan, const sw_model *model, const sw_tensor_entry *t,

@@ -36,12 +36,13 @@ static void check_exit(sw_plan *plan, const sw_spec *spec)
 
     if (spec->n_params == 0 && !spec->is_tied_alias)
         return; /* its parameters are somebody else's business: coverage says so */
-    if (plan->tp > 1 && !is_split && sw_spec_partial_outputs(spec) > 0)
+    if (plan->tp > 1 && !is_split && sw_spec_partial_outputs(spec) > 0) {
         complain(plan, spec, "exit_mismatch",
                  "let out_src be replicate over tp, or cut a parameter of the region",
                  "the exit is a partial sum over tp, but nothing in the region is cut over it: it would be "
                  "counted tp "
                  "times");
+    }
     if (plan->tp > 1 && !is_split && leaves_cut_vocabulary(spec))
         complain(plan, spec, "exit_mismatch",
                  "let out_src be replicate over tp, or cut the weight along its rows",

@@ -29,9 +29,9 @@ typedef struct sw_places {
 
 /* How the stored dims of one tensor map to the mathematics: -1 where there is no such dim. */
 typedef struct sw_axes_of {
-    int8_t expert_dim;
-    int8_t out_dim;
-    int8_t in_dim;
+    int expert_dim;
+    int out_dim;
+    int in_dim;
     bool is_view;        /* the stored tensor is seen as [experts, a, b] before any cut */
     uint64_t out_factor; /* logical rows for one stored row (scale blocks, packed words) */
     uint64_t in_factor;
@@ -62,7 +62,7 @@ typedef struct sw_class {
     const char *reason;            /* for SKIP: "buffer"; else NULL */
     const sw_companion *companion; /* how it follows the tensor it belongs to; NULL: it is one itself */
     bool has_dim;                  /* an override names the stored dim */
-    int8_t dim;
+    int dim;
     uint32_t n_segments; /* an override gives the segments */
     const sw_segment *segments;
     bool is_tower;
@@ -85,8 +85,8 @@ typedef struct sw_facts {
     sw_grad_list grad;
     sw_layout layout;
     uint32_t parts;
-    int8_t out_dim; /* stored (or view) dims of the mathematics; -1: none */
-    int8_t in_dim;
+    int out_dim; /* stored (or view) dims of the mathematics; -1: none */
+    int in_dim;
     uint32_t flags;      /* SW_ROW_* */
     const char *reason;  /* NULL, or why: "buffer", "frozen", "quantised", "uncovered" */
     const char *handler; /* special handler, or NULL */

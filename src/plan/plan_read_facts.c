@@ -93,14 +93,14 @@ static bool read_layout(sw_plan_reader *r, void *at)
 
 static bool read_dim(sw_plan_reader *r, void *at)
 {
-    int8_t *out = at;
+    int *out = at;
     int32_t value = 0;
 
     if (!sw_plan_read_i32(r, &value))
         return false;
     if (value < -1 || value >= SW_MAX_DIMS)
         return sw_plan_refuse(r, "-1 stands for none", "a dim is -1 to %d", SW_MAX_DIMS - 1);
-    *out = (int8_t)value;
+    *out = (int)value;
     return true;
 }
 

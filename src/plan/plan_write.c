@@ -112,7 +112,7 @@ static void put_layout(sw_json_writer *w, const sw_facts *f)
     sw_json_end_object(w);
 }
 
-void sw_plan_usual_dims(uint32_t n_dims, int8_t *out_dim, int8_t *in_dim)
+void sw_plan_usual_dims(uint32_t n_dims, int *out_dim, int *in_dim)
 {
     *out_dim = n_dims >= 1 ? 0 : -1;
     *in_dim = n_dims >= 2 ? 1 : -1;
@@ -122,8 +122,8 @@ void sw_plan_usual_dims(uint32_t n_dims, int8_t *out_dim, int8_t *in_dim)
 static void put_dims(sw_json_writer *w, const sw_facts *f)
 {
     const sw_shape *shape = f->view != NULL ? f->view : f->shape;
-    int8_t out_dim = -1;
-    int8_t in_dim = -1;
+    int out_dim = -1;
+    int in_dim = -1;
 
     sw_plan_usual_dims(shape == NULL ? 0 : shape->n_dims, &out_dim, &in_dim);
     if (f->out_dim == out_dim && f->in_dim == in_dim)

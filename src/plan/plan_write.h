@@ -11,7 +11,7 @@ sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err);
 
 /* What writer and reader agree on: stored dims of the mathematics that need not be written, and rows with a
  * dim. */
-void sw_plan_usual_dims(uint32_t n_dims, int8_t *out_dim, int8_t *in_dim);
+void sw_plan_usual_dims(uint32_t n_dims, int *out_dim, int *in_dim);
 bool sw_plan_row_has_dim(sw_collective collective);
 
 #endif

@@ -112,11 +112,11 @@ void sw_quant_geometry_of(const sw_plan *plan, const sw_companion *companion, co
     if (weight != NULL)
         logical_extents(plan, weight, out);
     if (companion->out_dim >= 0 && companion->out_dim + front < n_dims) {
-        out->axes.out_dim = (int8_t)(companion->out_dim + front);
+        out->axes.out_dim = (companion->out_dim + front);
         out->axes.out_factor = factor_of(q, companion->out_factor, shape->dims[out->axes.out_dim], out->out);
     }
     if (companion->in_dim >= 0 && companion->in_dim + front < n_dims) {
-        out->axes.in_dim = (int8_t)(companion->in_dim + front);
+        out->axes.in_dim = (companion->in_dim + front);
         out->axes.in_factor = factor_of(q, companion->in_factor, shape->dims[out->axes.in_dim], out->in);
     }
     if (companion->is_weight)

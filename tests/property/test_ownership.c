@@ -28,7 +28,7 @@
 #include "gen.h"
 #include "mesh/mesh.h"
 
-enum { N_CASES = 12000, MAX_TENSORS = 24, MAX_FACTS = 6, MAX_SEGMENTS = 4 };
+enum { N_CASES = 10500, MAX_TENSORS = 24, MAX_FACTS = 6, MAX_SEGMENTS = 4 };
 
 /* One random parameter, stack or view, with memory for what its facts point to. */
 typedef struct param {
@@ -150,7 +150,7 @@ static void make_param(gen *g, const world *w, param *p, uint32_t i)
     p->stored = (sw_shape *)p->stored_room;
     p->view = (sw_shape *)p->view_room;
     for (uint32_t d = 0; d < n_dims; d++)
-        dims[d] = gen_below(g, 12) == 0 ? 0 : gen_between(g, 1, d < 2 ? 12 : 3);
+        dims[d] = gen_below(g, 12) == 0 ? 0 : gen_between(g, 1, d < 2 ? 10 : 3);
     p->n_experts = n_dims >= 1 && !is_view && gen_below(g, 3) == 0 ? (uint32_t)dims[0] : 0;
     sw_shape *seen = is_view ? p->view : p->stored;
     set_shape(seen, dims, n_dims);
@@ -230,7 +230,7 @@ static void make_mesh(gen *g, world *w)
 {
     char axes[96];
     uint32_t tp = gen_between(g, 1, 8);
-    uint32_t pp = gen_between(g, 1, 3);
+    uint32_t pp = gen_between(g, 1, 2);
     uint32_t ep = 0;
 
     switch (gen_below(g, 3)) {

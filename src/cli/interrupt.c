@@ -1,0 +1,40 @@
+/* Signals that ask to stop (cli/interrupt.h). A handler can reach nothing but a variable of the file. */
+#include "cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static volatile sig_atomic_t noted; /* 0: none */
+
+static void note(int number)
+{
+    noted = number;
+}
+
+void sw_interrupt_watch(void)
+{
+    struct sigaction before;
+    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+    (void)sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool sw_interrupt_is_asked(void)
+{
+    return noted != 0;
+}
+
+void sw_interrupt_follow(void)
+{
+    int number = noted;
+
+    noted = 0;
+    if (number != 0)
+        (void)raise(number); /* the handler is gone since it ran */
+}

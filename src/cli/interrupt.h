@@ -1,0 +1,19 @@
+/*
+ * Ctrl-C during a long work: the work is asked to stop, so that it takes away what it has written, and then
+ * the process ends by the signal after all. A second one ends it at once.
+ */
+#ifndef SW_CLI_INTERRUPT_H
+#define SW_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* From now on SIGINT, SIGTERM and SIGHUP are noted; what was ignored stays ignored. */
+void sw_interrupt_watch(void);
+
+/* Was there one? */
+bool sw_interrupt_is_asked(void);
+
+/* End the process by the signal that was noted, if one was: its parent sees why. */
+void sw_interrupt_follow(void);
+
+#endif
