@@ -48,7 +48,7 @@ enum {
 void bench_die(const char *doing, const sw_error *err)
 {
     (void)fprintf(stderr, "checkpoint_bench: %s: %s\n", doing, err == NULL ? "failed" : err->what);
-    exit(2);
+    exit(2); // NOLINT(concurrency-mt-unsafe): no thread is at work then
 }
 
 static void check(sw_status status, const char *doing, const sw_error *err)

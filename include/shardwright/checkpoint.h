@@ -58,6 +58,14 @@ typedef struct sw_checkpoint_result {
 } sw_checkpoint_result;
 
 /**
+ * The model that a checkpoint of either kind holds, without its optimizer state, and with the config that
+ * stands beside it: what a plan for sw_checkpoint_reshard() is made from.
+ *
+ * @param[out] out  yours, to be given to sw_model_close()
+ */
+SW_API SW_MUST_CHECK sw_status sw_checkpoint_model(sw_model **out, const char *path, sw_error *err);
+
+/**
  * Split a model (a Hugging Face folder or one .safetensors file) by a plan into a sharded folder.
  *
  * @param plan  must be of this model (SW_E_PLAN otherwise)

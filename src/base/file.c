@@ -102,7 +102,8 @@ sw_status sw_file_map_head(sw_file_map *out, const char *path, uint64_t n_bytes,
     SW_TRY(open_regular(&file, &all, path, err));
     uint64_t wanted = n_bytes < all ? n_bytes : all;
     if (wanted > SIZE_MAX)
-        return SW_FAIL(err, SW_E_LIMIT, "", "%s: %" PRIu64 " bytes cannot be mapped", path, wanted);
+        return SW_FAIL(err, SW_E_LIMIT, "read it on a 64-bit machine",
+                       "%s: %" PRIu64 " bytes cannot be mapped", path, wanted);
     SW_TRY(map_bytes(out, file, (size_t)wanted, path, err));
     *file_bytes = all;
     return SW_OK;
@@ -125,8 +126,10 @@ sw_file_kind sw_file_kind_of(const char *path)
 {
     struct stat about;
 
-    if (stat(path, &about) != 0)
-        return SW_FILE_ABSENT;
+    if (stat(path, &about) != 0) {
+        bool is_absent = lstat(path, &about) != 0 && (errno == ENOENT || errno == ENOTDIR);
+        return is_absent ? SW_FILE_ABSENT : SW_FILE_UNREACHABLE;
+    }
     if (S_ISREG(about.st_mode))
         return SW_FILE_REGULAR;
     return S_ISDIR(about.st_mode) ? SW_FILE_FOLDER : SW_FILE_OTHER;

@@ -30,7 +30,15 @@ void sw_file_map_close(sw_file_map *map);
 /* Whether the bytes begin like a Git LFS pointer: a checkout without the data itself. */
 bool sw_file_is_lfs_pointer(sw_file_map map);
 
-typedef enum sw_file_kind { SW_FILE_ABSENT = 0, SW_FILE_REGULAR, SW_FILE_FOLDER, SW_FILE_OTHER } sw_file_kind;
+/* UNREACHABLE: something stands there that cannot be looked at, such as a link that leads nowhere; opening it
+ * says why. */
+typedef enum sw_file_kind {
+    SW_FILE_ABSENT = 0,
+    SW_FILE_REGULAR,
+    SW_FILE_FOLDER,
+    SW_FILE_OTHER,
+    SW_FILE_UNREACHABLE
+} sw_file_kind;
 sw_file_kind sw_file_kind_of(const char *path); /* follows symlinks */
 
 /* Write bytes to a temporary name beside `path`, sync, rename over it. The old file stays on failure. */

@@ -13,19 +13,22 @@
 typedef struct status_row {
     const char *name;
     int exit;
+    const char *help; /* what to do where the place that found the failure has nothing better to say */
 } status_row;
+
+#define MEND_FILE "the file is damaged or was written by another program: mend it here, or make it again"
 
 // clang-format off
 static const status_row statuses[] = {
-    /*                    name         exit */
-    [SW_OK]           = { "ok",        0 },
-    [SW_E_ARGUMENT]   = { "argument",  2 },
-    [SW_E_FORMAT]     = { "format",    1 },
-    [SW_E_PLAN]       = { "plan",      1 },
-    [SW_E_LIMIT]      = { "limit",     1 },
-    [SW_E_NO_MEMORY]  = { "no_memory", 3 },
-    [SW_E_IO]         = { "io",        3 },
-    [SW_E_PEER]       = { "peer",      3 },
+    /*                    name         exit  help */
+    [SW_OK]           = { "ok",        0,    "" },
+    [SW_E_ARGUMENT]   = { "argument",  2,    "" },
+    [SW_E_FORMAT]     = { "format",    1,    MEND_FILE },
+    [SW_E_PLAN]       = { "plan",      1,    "" },
+    [SW_E_LIMIT]      = { "limit",     1,    "check that this is the file you mean" },
+    [SW_E_NO_MEMORY]  = { "no_memory", 3,    "" },
+    [SW_E_IO]         = { "io",        3,    "check the path, its permissions and the free space" },
+    [SW_E_PEER]       = { "peer",      3,    "" },
 };
 // clang-format on
 
@@ -50,6 +53,17 @@ static void tidy_line(char *text, size_t capacity, int wanted)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?';
     }
+    size_t length = strlen(text);
+    for (size_t good = sw_utf8_valid_prefix(text, length); good < length;
+         good += sw_utf8_valid_prefix(text + good, length - good))
+        text[good] = '?'; /* a terminal and a JSON reader expect UTF-8 */
+}
+
+static const char *help_for(sw_status status, const char *help)
+{
+    if (help != NULL && help[0] != '\0')
+        return help;
+    return (size_t)status < SW_COUNT(statuses) ? statuses[status].help : "";
 }
 
 sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line, const char *help,
@@ -68,7 +82,7 @@ sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line
 
     const char *slash = strrchr(file, '/');
     (void)snprintf(next.file, sizeof next.file, "%s", slash == NULL ? file : slash + 1);
-    wanted = snprintf(next.help, sizeof next.help, "%s", help == NULL ? "" : help);
+    wanted = snprintf(next.help, sizeof next.help, "%s", help_for(status, help));
     tidy_line(next.help, sizeof next.help, wanted);
     *err = next;
     return status;

@@ -12,6 +12,7 @@
 #include "checkpoint/copy.h"
 #include "checkpoint/format.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/options.h"
 #include "checkpoint/prove.h"
 #include "checkpoint/publish.h"
 #include "plan/plan_data.h"
@@ -47,18 +48,10 @@ static void clear_buffer(sw_buffer *buffer)
 
 /* ---- beginning ---- */
 
-static sw_status read_options(job *j, const sw_checkpoint_options *given, sw_error *err)
+static sw_status begin_job(job *j, const sw_checkpoint_options *given, sw_error *err)
 {
     j->err = err;
-    j->options = (sw_checkpoint_options)SW_CHECKPOINT_OPTIONS_INIT;
-    if (given == NULL)
-        return SW_OK;
-    if (given->struct_size == 0)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_CHECKPOINT_OPTIONS_INIT",
-                       "sw_checkpoint_options: struct_size is 0");
-    size_t known = sizeof j->options;
-    memcpy(&j->options, given, given->struct_size < known ? given->struct_size : known);
-    return SW_OK;
+    return sw_checkpoint_options_read(&j->options, given, err);
 }
 
 static sw_status open_source(job *j, const char *path, sw_store_kind kind)
@@ -170,7 +163,7 @@ sw_status sw_checkpoint_shard(const char *model_path, const sw_plan *plan, const
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(read_options(&j, options, err));
+    SW_TRY(begin_job(&j, options, err));
     j.options.has_pick = false;
     SW_TRY(open_source(&j, model_path, SW_STORE_HF));
     SW_TRY(check_model(&j, plan));
@@ -183,7 +176,7 @@ sw_status sw_checkpoint_reshard(const char *in, const sw_plan *plan, const char 
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(read_options(&j, options, err));
+    SW_TRY(begin_job(&j, options, err));
     j.options.has_pick = false;
     SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
     SW_TRY(check_model(&j, plan));
@@ -212,7 +205,7 @@ sw_status sw_checkpoint_merge(const char *in, const char *out, const sw_checkpoi
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(read_options(&j, options, err));
+    SW_TRY(begin_job(&j, options, err));
     SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
     SW_TRY(check_source(&j));
     return write_folder(&j, out, result);

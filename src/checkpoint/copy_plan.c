@@ -22,7 +22,6 @@ typedef struct planner {
     const sw_store *store;
     const sw_store_tensor *tensor;
     const sw_part *part;
-    const sw_store_part **stored; /* by source */
     merged_dim merged[SW_MAX_DIMS];
     sw_arena *arena;
     sw_error *err;
@@ -120,8 +119,7 @@ static sw_status choose_sources(planner *plan, const sw_copy_pick *pick)
     sw_copy_plan *out = plan->plan;
 
     out->sources = sw_arena_zero(plan->arena, tensor->n_parts, sizeof *out->sources);
-    plan->stored = sw_arena_zero(plan->arena, tensor->n_parts, sizeof *plan->stored);
-    if (out->sources == NULL || plan->stored == NULL)
+    if (out->sources == NULL)
         return no_memory(plan);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < tensor->n_parts; i++) {
@@ -135,11 +133,15 @@ static sw_status choose_sources(planner *plan, const sw_copy_pick *pick)
             if (!sw_add_u64(file->data_begin, parts[i].begin, &begin) ||
                 !sw_add_u64(begin, parts[i].n_bytes, &end) || end > file->n_bytes)
                 return fail_tensor(plan, "lies behind the end of its file");
-            plan->stored[out->n_sources] = &parts[i];
             out->sources[out->n_sources++] = (sw_copy_source){i, parts[i].file, begin};
         }
     }
     return SW_OK;
+}
+
+static const sw_store_part *stored_of(const planner *plan, uint32_t source)
+{
+    return &plan->store->parts[plan->tensor->first_part + plan->plan->sources[source].part];
 }
 
 /* ---- merging ---- */
@@ -150,7 +152,7 @@ static bool is_cut(const planner *plan, uint32_t dim)
     bool is_uncut = is_whole(pieces_of(plan->part, dim), extent);
 
     for (uint32_t s = 0; is_uncut && s < plan->plan->n_sources; s++)
-        is_uncut = is_whole(pieces_of(&plan->stored[s]->part, dim), extent);
+        is_uncut = is_whole(pieces_of(&stored_of(plan, s)->part, dim), extent);
     return !is_uncut;
 }
 
@@ -173,11 +175,12 @@ static sw_status measure_opaque(const planner *plan, merged_dim *last)
     if (plan->plan->n_dims > 1)
         return fail_opaque(plan, "so its rows cannot be cut");
     for (uint32_t s = 0; s < plan->plan->n_sources; s++) {
-        uint64_t n_rows = moves_whole ? 1 : rows_of(pieces_of(&plan->stored[s]->part, 0));
-        uint64_t row_bytes = plan->stored[s]->n_bytes / n_rows;
-        if (plan->stored[s]->n_bytes % n_rows != 0 || (s > 0 && row_bytes != last->inner))
+        const sw_store_part *stored = stored_of(plan, s);
+        uint64_t n_rows = moves_whole ? 1 : rows_of(pieces_of(&stored->part, 0));
+        if (n_rows == 0 || stored->n_bytes % n_rows != 0 ||
+            (s > 0 && stored->n_bytes / n_rows != last->inner))
             return fail_opaque(plan, "and its bytes are not equal rows");
-        last->inner = row_bytes;
+        last->inner = stored->n_bytes / n_rows;
     }
     if (!sw_mul_u64(last->inner, extent_of(plan, 0), &ignored))
         return fail_tensor(plan, "is too large");
@@ -257,7 +260,7 @@ static sw_status fill_dims(planner *plan)
         if (dim->row_bytes == NULL)
             return no_memory(plan);
         for (uint32_t s = 0; s < out->n_sources; s++) {
-            SW_TRY(scale(plan, k, &plan->stored[s]->part, &sources[s]));
+            SW_TRY(scale(plan, k, &stored_of(plan, s)->part, &sources[s]));
             dim->row_bytes[s] = source_bytes[s];
             source_bytes[s] *= rows_of(&sources[s]);
         }
@@ -266,7 +269,7 @@ static sw_status fill_dims(planner *plan)
         SW_TRY(sw_copy_stretches(dim, sources, out->n_sources, &target, plan->arena, plan->err));
     }
     for (uint32_t s = 0; s < out->n_sources; s++) {
-        if (source_bytes[s] != plan->stored[s]->n_bytes)
+        if (source_bytes[s] != stored_of(plan, s)->n_bytes)
             return fail_tensor(plan, "a stored part has not the bytes of its elements");
     }
     return SW_OK;

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
-#include "checkpoint/copy.h"
+#include "checkpoint/copy_fill.h"
 #include "checkpoint/regions.h"
 #include "checkpoint/source.h"
 #include "plan/report.h"
@@ -115,7 +115,8 @@ sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_er
 /* ---- copies that are stored ---- */
 
 typedef struct comparing {
-    sw_source source;
+    sw_source source;      /* of the copies */
+    sw_copy_filler filler; /* of what the owners hold */
     uint8_t *buffer;
     const sw_store_part *copy;
     uint64_t at; /* bytes of the copy that were compared */
@@ -126,6 +127,7 @@ typedef struct comparing {
 static void clear_comparing(comparing *c)
 {
     sw_source_clear(&c->source);
+    sw_copy_filler_clear(&c->filler);
     sw_free(c->buffer);
 }
 
@@ -168,15 +170,13 @@ static uint64_t bytes_of_copies(const sw_store *store)
 
 static sw_status compare_one(comparing *c, const sw_store_tensor *t, const sw_store_part *p, sw_error *err)
 {
+    const sw_copy_request request = {
+        .part = &p->part, .n_bytes = p->n_bytes, .sink = compare_bytes, .user = c};
+
     c->copy = p;
     c->at = 0;
     c->differs = false;
-    SW_TRY(sw_copy_walk(c->source.store, t, &p->part, UINT32_MAX, compare_bytes, c, err));
-    if (c->at == p->n_bytes)
-        return SW_OK;
-    return SW_FAIL(err, SW_E_FORMAT, "the file is damaged",
-                   "tensor '%.200s': %" PRIu64 " bytes in %.100s, its regions take %" PRIu64, t->name,
-                   p->n_bytes, c->source.store->files[p->file].name, c->at);
+    return sw_copy_fill(&c->filler, t, &request, 1, err);
 }
 
 static void tell(const comparing *c, const sw_store_tensor *t, sw_report *report, uint32_t n, sw_error *err)
@@ -188,11 +188,12 @@ static void tell(const comparing *c, const sw_store_tensor *t, sw_report *report
         sw_report_add(report, SW_SEVERITY_ERROR, "replica_differs", t->name, help,
                       "the copy in %s differs from its owner's from byte %" PRIu64 " on", file,
                       c->differs_at);
-    if (n == 1)
+    if (n == 1) {
         SW_IGNORE(SW_FAIL(err, SW_E_FORMAT, help, /* raised when all are compared */
                           "tensor '%.200s': the copy in %.100s differs from its owner's from byte %" PRIu64
                           " on",
                           t->name, file, c->differs_at));
+    }
 }
 
 sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress, void *user,
@@ -205,6 +206,7 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
     sw_source_init(&c.source, store);
     if (c.buffer == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare copies");
+    SW_TRY(sw_copy_filler_init(&c.filler, store, err));
     for (uint32_t i = 0; i < store->n_tensors; i++) {
         const sw_store_tensor *t = &store->tensors[i];
         for (uint32_t k = t->first_part; k < t->first_part + t->n_parts; k++) {
@@ -215,11 +217,11 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
                 return SW_FAIL(err, SW_E_IO, "", "stopped");
             SW_TRY(compare_one(&c, t, p, err));
             progress.done += p->n_bytes;
-            *bytes_read += 2 * p->n_bytes; /* the copy's and the owners' */
             if (c.differs)
                 tell(&c, t, report, ++n_different, err);
         }
     }
+    *bytes_read += c.source.bytes_read + c.filler.source.bytes_read;
     if (n_different == 0)
         return SW_OK;
     if (n_different > 1)

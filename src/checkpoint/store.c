@@ -312,6 +312,18 @@ static sw_status fill(sw_opening *o, const char *path)
     return sw_opening_verdict(o);
 }
 
+bool sw_store_is_sharded(const char *path)
+{
+    sw_store store = {.arena = sw_arena_create(0)};
+    sw_opening o = {.store = &store};
+    sw_status (*read)(sw_opening * o) = sw_opening_hf;
+
+    bool is_sharded = store.arena != NULL && name_folder(&store, path, NULL) == SW_OK &&
+                      find_kind(&o, &read) == SW_OK && read != sw_opening_hf;
+    sw_arena_destroy(store.arena);
+    return is_sharded;
+}
+
 sw_status sw_store_open(sw_store **out, const char *path, const sw_store_options *options, sw_error *err)
 {
     sw_store *store = sw_alloc_zero(1, sizeof *store);

@@ -148,7 +148,7 @@ static sw_status give_parts(sw_opening *o)
         bool is_new = false;
         if (t->dtype_word == NULL)
             return changed(o, store->path);
-        const uint32_t *at = sw_map_put(&by_shape, &t->shape, sizeof t->shape, i, &is_new);
+        const uint32_t *at = sw_map_put(&by_shape, &t->shape, sizeof(void *), i, &is_new);
         if (at == NULL)
             return SW_FAIL(o->err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
         if (is_new)

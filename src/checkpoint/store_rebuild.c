@@ -10,7 +10,7 @@
 #include "checkpoint/format.h"
 #include "checkpoint/opening.h"
 #include "checkpoint/rank_file.h"
-#include "checkpoint/regions.h"
+#include "checkpoint/slices.h"
 #include "model/shards.h"
 
 /* What one file holds of one tensor, in the order of the files. */
@@ -48,49 +48,17 @@ static sw_status add_record(builder *b, const record *r)
 
 /* ---- sw.slices ---- */
 
-/* One tensor of sw.slices. */
-typedef struct slice {
-    sw_json_text name;
-    uint64_t dims[SW_MAX_DIMS];
-    uint32_t n_dims;
-    sw_held held;
-} slice;
-
-static bool read_shape(sw_json *json, slice *s)
-{
-    s->n_dims = 0;
-    if (!sw_json_enter_array(json))
-        return false;
-    while (sw_json_next_element(json)) {
-        if (s->n_dims == SW_MAX_DIMS)
-            return sw_json_fail(json, "", "more than %d dims", SW_MAX_DIMS);
-        if (!sw_json_u64(json, &s->dims[s->n_dims++]))
-            return false;
-    }
-    return json->status == SW_OK;
-}
-
-/* "shape" and "regions", in this order. */
-static bool read_slice(sw_json *json, sw_regions_reader *regions, slice *s)
-{
-    sw_json_text key;
-    size_t n = 0;
-
-    if (!sw_json_enter_object(json))
-        return false;
-    for (; sw_json_next_key(json, &key); n++) {
-        if (n > 1 || !sw_json_text_is(key, n == 0 ? "shape" : "regions"))
-            return sw_json_fail(json, "", "the keys of a slice are shape and regions");
-        if (n == 0 ? !read_shape(json, s) : !sw_regions_read(regions, json, &s->held))
-            return false;
-    }
-    if (json->status == SW_OK && n != 2)
-        return sw_json_fail(json, "", "a slice without shape and regions");
-    return json->status == SW_OK;
-}
+/* One file while its slices are read. */
+typedef struct placing {
+    builder *b;
+    const sw_rank_file *file;
+    uint32_t number;
+    uint32_t n_placed;
+} placing;
 
 /* The tensor of the slice in the store's list, made when it is new. Another shape than before is a fault. */
-static sw_status place_slice(builder *b, const sw_rank_file *file, const slice *s, sw_tensor_entry **out)
+static sw_status place_slice(builder *b, const sw_rank_file *file, const sw_slice_record *s,
+                             sw_tensor_entry **out)
 {
     sw_store *store = b->o->store;
     const sw_shape *shape = NULL;
@@ -116,39 +84,39 @@ static sw_status place_slice(builder *b, const sw_rank_file *file, const slice *
     return SW_OK;
 }
 
+static sw_status take_slice(void *user, const sw_slice_record *s, sw_error *err)
+{
+    placing *p = user;
+    const sw_rank_file *file = p->file;
+    sw_store *store = p->b->o->store;
+    sw_tensor_entry *entry = NULL;
+
+    SW_TRY(place_slice(p->b, file, s, &entry));
+    if (entry == NULL)
+        return SW_FAIL(err, SW_E_FORMAT, "the file is of another checkpoint, or damaged",
+                       "%s: sw.slices does not fit the tensor '%.*s'", store->files[p->number].path,
+                       (int)(s->name.length < 150 ? s->name.length : 150), s->name.bytes);
+    size_t i = (size_t)(sw_tensor_list_find(&file->list, s->name.bytes, s->name.length) - file->list.tensors);
+    record r = {.tensor = (uint32_t)(entry - store->list.tensors), .word = file->words[i]};
+    r.part = (sw_store_part){.file = p->number,
+                             .begin = file->list.tensors[i].begin,
+                             .n_bytes = file->ends[i] - file->list.tensors[i].begin,
+                             .part = s->held.part,
+                             .owned = s->held.owned,
+                             .is_replica = s->held.is_replica};
+    p->n_placed++;
+    return add_record(p->b, &r);
+}
+
 static sw_status read_slices(builder *b, const sw_rank_file *file, uint32_t f, uint32_t *n_placed)
 {
     sw_regions_reader regions SW_AUTO(sw_regions_reader_clear) = {.arena = b->o->store->arena};
-    sw_json json;
-    slice s;
+    placing p = {b, file, f, 0};
 
-    *n_placed = 0;
-    sw_json_init(&json, file->slices.bytes, file->slices.length, b->o->store->files[f].path,
-                 b->o->store->arena, b->o->err);
-    (void)sw_json_enter_object(&json);
-    while (sw_json_next_key(&json, &s.name)) {
-        sw_tensor_entry *entry = NULL;
-        if (!read_slice(&json, &regions, &s))
-            break;
-        SW_TRY(place_slice(b, file, &s, &entry));
-        if (entry == NULL)
-            return SW_FAIL(b->o->err, SW_E_FORMAT, "the file is of another checkpoint, or damaged",
-                           "%s: sw.slices does not fit the tensor '%.*s'", b->o->store->files[f].path,
-                           (int)(s.name.length < 150 ? s.name.length : 150), s.name.bytes);
-        size_t i =
-            (size_t)(sw_tensor_list_find(&file->list, s.name.bytes, s.name.length) - file->list.tensors);
-        record r = {.tensor = (uint32_t)(entry - b->o->store->list.tensors), .word = file->words[i]};
-        r.part = (sw_store_part){.file = f,
-                                 .begin = file->list.tensors[i].begin,
-                                 .n_bytes = file->ends[i] - file->list.tensors[i].begin,
-                                 .part = s.held.part,
-                                 .owned = s.held.owned,
-                                 .is_replica = s.held.is_replica};
-        SW_TRY(add_record(b, &r));
-        ++*n_placed;
-    }
-    (void)sw_json_finish(&json);
-    return json.status;
+    sw_status status =
+        sw_slices_read(file->slices, b->o->store->files[f].path, &regions, take_slice, &p, b->o->err);
+    *n_placed = p.n_placed;
+    return status;
 }
 
 /* ---- files ---- */

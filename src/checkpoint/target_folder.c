@@ -48,7 +48,7 @@ static sw_status measure(maker *m, sw_arena *arena)
     for (uint32_t i = 0; i < n; i++) {
         const sw_store_tensor *t = &m->source->tensors[i];
         bool is_new = false;
-        const uint32_t *at = sw_map_put(&by_shape, &t->shape, sizeof t->shape, i, &is_new);
+        const uint32_t *at = sw_map_put(&by_shape, &t->shape, sizeof(void *), i, &is_new);
         if (at == NULL)
             return SW_FAIL(m->err, SW_E_NO_MEMORY, "", "no memory for the sizes of tensors");
         if (is_new)

@@ -24,14 +24,19 @@ typedef struct place {
     uint32_t stage;
 } place;
 
+/* What the coordinates of a set hold of a parameter. */
+typedef struct param_slices {
+    sw_slice_memo *by_coord; /* NULL: not yet needed */
+} param_slices;
+
 typedef struct maker {
     sw_target_maker base;
     const sw_store *source;
     const sw_plan *plan;
-    place *places;        /* a tensor */
-    uint32_t *order;      /* tensors, those of a stage and set together, each in the order of the source */
-    uint32_t *starts;     /* of stage and set in `order`: 2 * stages + 1 */
-    sw_slice_memo **memo; /* of facts: one a coordinate of its set; NULL: not yet needed */
+    place *places;      /* a tensor */
+    uint32_t *order;    /* tensors, those of a stage and set together, each in the order of the source */
+    uint32_t *starts;   /* of stage and set in `order`: 2 * stages + 1 */
+    param_slices *memo; /* of facts */
     uint32_t n_pp, n_tp, n_ep;
     sw_error *err;
 } maker;
@@ -195,13 +200,13 @@ static sw_status held_of(maker *m, uint32_t tensor, sw_slice_coord at, sw_held *
     const place *p = &m->places[tensor];
     const sw_facts *f = &m->plan->facts[p->facts];
     uint32_t n_coords = at.n_tp * at.n_ep;
-    sw_slice_memo **memo = &m->memo[p->facts];
+    param_slices *known = &m->memo[p->facts];
 
-    if (*memo == NULL)
-        *memo = sw_arena_zero(m->base.target->arena, n_coords, sizeof **memo);
-    if (*memo == NULL)
+    if (known->by_coord == NULL)
+        known->by_coord = sw_arena_zero(m->base.target->arena, n_coords, sizeof *known->by_coord);
+    if (known->by_coord == NULL)
         return sw_arena_fail(m->base.target->arena, "the layout of the files", m->err);
-    sw_slice_memo *slice = &(*memo)[at.tp * at.n_ep + at.ep];
+    sw_slice_memo *slice = &known->by_coord[at.tp * at.n_ep + at.ep];
     if (!slice->is_made) {
         sw_status status = sw_slice_make(&slice->held, f, at, m->base.target->arena, m->err);
         if (status != SW_OK) {

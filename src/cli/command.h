@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buffer.h"
 #include "cli/option.h"
@@ -17,7 +18,9 @@ typedef struct sw_run {
     sw_arguments arguments;
     sw_buffer out;        /* the result; written only when the command succeeds */
     const char *out_path; /* set by the command: where the result goes; NULL: standard output */
+    bool shows_out;       /* set by the command: the result is written even when it fails (diff) */
     sw_report *report;    /* findings to show, whether the command succeeds or not */
+    FILE *messages;       /* for progress; messages themselves come at the end */
 } sw_run;
 
 typedef struct sw_command {
@@ -35,5 +38,11 @@ extern const sw_command sw_command_plan;
 extern const sw_command sw_command_explain;
 extern const sw_command sw_command_roles;
 extern const sw_command sw_command_mesh;
+extern const sw_command sw_command_shard;
+extern const sw_command sw_command_merge;
+extern const sw_command sw_command_reshard;
+extern const sw_command sw_command_verify;
+extern const sw_command sw_command_ls;
+extern const sw_command sw_command_diff;
 
 #endif

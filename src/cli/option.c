@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/nearest.h"
 #include "base/status.h"
 
@@ -186,6 +187,56 @@ sw_status sw_arguments_u32(const sw_arguments *arguments, uint32_t row, uint32_t
     if (value < least || value > most)
         return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: %.40s is out of range", name, text);
     *out = (uint32_t)value;
+    return SW_OK;
+}
+
+/* Bytes of a unit, with or without a blank before it; 0: there is no such unit. */
+static uint64_t bytes_of_unit(const char *unit)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } units[] = {
+        {"",    1            },
+        {"B",   1            },
+        {"KB",  1000         },
+        {"MB",  1000000      },
+        {"GB",  1000000000   },
+        {"TB",  1000000000000},
+        {"KiB", 1ULL << 10   },
+        {"MiB", 1ULL << 20   },
+        {"GiB", 1ULL << 30   },
+        {"TiB", 1ULL << 40   },
+    };
+
+    unit += *unit == ' ';
+    for (size_t i = 0; i < SW_COUNT(units); i++) {
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].bytes;
+    }
+    return 0;
+}
+
+sw_status sw_arguments_bytes(const sw_arguments *arguments, uint32_t row, uint64_t *out, sw_error *err)
+{
+    static const char help[] = "give a size such as 5GB, 500MB or 2GiB";
+    const char *name = arguments->options[row].name;
+    const char *text = arguments->values[row];
+    uint64_t value = 0;
+
+    if (text == NULL)
+        return SW_OK;
+    size_t n_digits = strspn(text, "0123456789");
+    uint64_t unit = bytes_of_unit(text + n_digits);
+    if (n_digits == 0 || unit == 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, help, "option --%s: '%.40s' is not a size", name, text);
+    for (size_t i = 0; i < n_digits && value <= UINT64_MAX / unit; i++) {
+        if (!sw_mul_u64(value, 10, &value) || !sw_add_u64(value, (uint64_t)(text[i] - '0'), &value))
+            value = UINT64_MAX;
+    }
+    if (value == 0 || !sw_mul_u64(value, unit, &value))
+        return SW_FAIL(err, SW_E_ARGUMENT, help, "option --%s: %.40s is out of range", name, text);
+    *out = value;
     return SW_OK;
 }
 

@@ -20,6 +20,12 @@ static const sw_command *const commands[] = {
     &sw_command_explain,
     &sw_command_roles,
     &sw_command_mesh,
+    &sw_command_shard,
+    &sw_command_merge,
+    &sw_command_reshard,
+    &sw_command_verify,
+    &sw_command_ls,
+    &sw_command_diff,
 };
 
 static const char exit_statuses[] =
@@ -33,7 +39,8 @@ static void describe_program(sw_buffer *out)
     sw_buffer_puts(out, "Usage: shardwright COMMAND [options]\n"
                         "       shardwright COMMAND --help\n"
                         "       shardwright --version\n"
-                        "\nSharding plans for Hugging Face models: derived, explained, checked.\n"
+                        "\nSharding plans for Hugging Face models: derived, explained, checked;\n"
+                        "checkpoints split, merged, taken to other meshes, verified.\n"
                         "\nCommands:\n");
     for (size_t i = 0; i < SW_COUNT(commands); i++) {
         int length = (int)strlen(commands[i]->name);
@@ -140,13 +147,19 @@ static bool wants_json(int argc, char **argv)
 
 int sw_program_main(int argc, char **argv, FILE *out, FILE *messages)
 {
-    sw_run run = {0};
+    sw_run run = {.messages = messages};
     sw_error err = {0};
     sw_buffer said = {0};
 
     sw_status status = run_line(&run, argc, argv, &err);
-    if (status == SW_OK)
-        status = write_result(&run, out, &err);
+    if (status == SW_OK || run.shows_out) {
+        sw_error why = {0};
+        sw_status written = write_result(&run, out, &why);
+        if (written != SW_OK) {
+            status = written;
+            err = why;
+        }
+    }
     (wants_json(argc, argv) ? sw_message_json : sw_message_text)(&said, &err, run.report);
     const char *text = sw_buffer_text(&said);
     (void)fputs(text != NULL ? text : "shardwright: no memory for the messages\n", messages);

@@ -116,6 +116,9 @@ static const member members[] = {
     {"data_offsets", read_offsets},
 };
 
+static const char record_help[] =
+    "a tensor has 'dtype', 'shape' and 'data_offsets', each once; write the file again";
+
 /* Index of a key in the table, SW_COUNT(members) for others. Writers keep one order: look at `likely` first.
  */
 static size_t find_member(sw_json_text key, size_t likely)
@@ -141,11 +144,11 @@ static bool read_record(reader *read, record *tensor)
     while (sw_json_next_key(json, &key)) {
         size_t i = find_member(key, likely);
         if (i == SW_COUNT(members)) {
-            return sw_json_fail(json, "", "tensor '%.*s': unknown key '%.*s'", shown(tensor->name),
+            return sw_json_fail(json, record_help, "tensor '%.*s': unknown key '%.*s'", shown(tensor->name),
                                 tensor->name.bytes, shown(key), key.bytes);
         }
         if (is_seen[i]) {
-            return sw_json_fail(json, "", "tensor '%.*s': key '%s' stands twice", shown(tensor->name),
+            return sw_json_fail(json, record_help, "tensor '%.*s': key '%s' stands twice", shown(tensor->name),
                                 tensor->name.bytes, members[i].key);
         }
         is_seen[i] = true;
@@ -155,7 +158,7 @@ static bool read_record(reader *read, record *tensor)
     }
     for (size_t i = 0; i < SW_COUNT(members) && json->status == SW_OK; i++) {
         if (!is_seen[i]) {
-            return sw_json_fail(json, "", "tensor '%.*s': key '%s' is missing", shown(tensor->name),
+            return sw_json_fail(json, record_help, "tensor '%.*s': key '%s' is missing", shown(tensor->name),
                                 tensor->name.bytes, members[i].key);
         }
     }
@@ -187,7 +190,7 @@ static sw_status check_bytes(const reader *read, const record *tensor, const sw_
         return SW_OK;
     bool fits = sw_mul_u64(shape->elems, bits, &all_bits);
     if (fits && all_bits % 8 != 0) {
-        return SW_FAIL(read->err, SW_E_FORMAT, "",
+        return SW_FAIL(read->err, SW_E_FORMAT, "the file is damaged",
                        "%s: tensor '%.*s': %" PRIu64 " elements of %" PRIu32 " bits fill no whole byte",
                        read->path, shown(tensor->name), tensor->name.bytes, shape->elems, bits);
     }
@@ -265,7 +268,7 @@ static sw_status read_header(reader *read)
     while (sw_json_next_key(json, &name)) {
         if (sw_json_text_is(name, "__metadata__")) {
             if (has_metadata) {
-                (void)sw_json_fail(json, "", "__metadata__ stands twice");
+                (void)sw_json_fail(json, "write the file again with one __metadata__", "__metadata__ stands twice");
             } else {
                 (void)check_metadata(json);
             }

@@ -105,7 +105,7 @@ sw_status sw_tensor_list_shape(sw_tensor_list *list, const uint64_t *dims, uint3
     bool is_new = false;
 
     if (n_dims > SW_MAX_DIMS) {
-        return SW_FAIL(err, SW_E_LIMIT, "", "%" PRIu32 " dims, at most %d are supported", n_dims,
+        return SW_FAIL(err, SW_E_LIMIT, "the shape is damaged", "%" PRIu32 " dims, at most %d are supported", n_dims,
                        SW_MAX_DIMS);
     }
     const uint32_t *known = sw_map_find(&list->by_shape, dims, n_bytes);
@@ -125,9 +125,9 @@ sw_status sw_tensor_list_shape(sw_tensor_list *list, const uint64_t *dims, uint3
 static sw_status check_name(const char *name, size_t length, sw_error *err)
 {
     if (length == 0)
-        return SW_FAIL(err, SW_E_FORMAT, "", "a tensor has an empty name");
+        return SW_FAIL(err, SW_E_FORMAT, "name the tensor", "a tensor has an empty name");
     if (length > SW_MAX_NAME_BYTES) {
-        return SW_FAIL(err, SW_E_LIMIT, "", "the name '%.60s...' has %zu bytes, at most %d are supported",
+        return SW_FAIL(err, SW_E_LIMIT, "rename the tensor", "the name '%.60s...' has %zu bytes, at most %d are supported",
                        name, length, SW_MAX_NAME_BYTES);
     }
     if (sw_text_plain_prefix(name, length) == length && memchr(name, DELETE, length) == NULL)
@@ -167,7 +167,7 @@ sw_status sw_tensor_list_add(sw_tensor_list *list, const char *name, size_t name
 
     SW_TRY(check_name(name, name_length, err));
     if (list->n_tensors >= SW_MAX_TENSORS)
-        return SW_FAIL(err, SW_E_LIMIT, "", "more than %d tensors", SW_MAX_TENSORS);
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is a model", "more than %d tensors", SW_MAX_TENSORS);
     if (!grow((void **)&list->tensors, &list->capacity, list->n_tensors, sizeof(sw_tensor_entry)))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %zu tensors", list->n_tensors + 1);
     /* Copied before it is known to be new: then the insertion is the last step that can fail. */

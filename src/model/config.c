@@ -20,7 +20,7 @@ typedef struct reading {
     const sw_family *text_family; /* of the nested config, when it is another than the family */
 } reading;
 
-static sw_status parse(sw_file_map map, const char *path, json_t **out, sw_error *err)
+sw_status sw_config_parse(sw_file_map map, const char *path, json_t **out, sw_error *err)
 {
     json_error_t fault;
     if (map.n_bytes > SW_CONFIG_MAX_BYTES)
@@ -39,11 +39,11 @@ static sw_status parse(sw_file_map map, const char *path, json_t **out, sw_error
 }
 
 /* The nested object that holds the decoder's numbers, NULL when there is none. */
-static sw_status find_text_config(config_source *source, const sw_family *family)
+static sw_status find_text_config(config_source *source, sw_config *config)
 {
     static const char *const usual[] = {"text_config", "llm_config", "language_config",
                                         "thinker_config.text_config", NULL};
-    const char *const *lists[] = {family == NULL ? NULL : family->text_prefixes, usual};
+    const char *const *lists[] = {config->family == NULL ? NULL : config->family->text_prefixes, usual};
     for (size_t i = 0; i < SW_COUNT(lists); i++) {
         for (const char *const *key = lists[i]; key != NULL && *key != NULL; key++) {
             const json_t *value = sw_config_at(source->root, *key);
@@ -52,6 +52,7 @@ static sw_status find_text_config(config_source *source, const sw_family *family
             if (!json_is_object(value))
                 return sw_config_mismatch(source, *key, value, "an object");
             source->text = value;
+            config->text_key = *key;
             return SW_OK;
         }
     }
@@ -77,7 +78,7 @@ static sw_status find_family(reading *r)
     sw_config *config = r->config;
     SW_TRY(read_names(r, r->source.root, &config->architecture, &config->model_type));
     config->family = sw_family_find(config->architecture, config->model_type);
-    SW_TRY(find_text_config(&r->source, config->family));
+    SW_TRY(find_text_config(&r->source, config));
     config->has_text_config = r->source.text != NULL;
     if (!config->has_text_config)
         return SW_OK;
@@ -199,7 +200,7 @@ sw_status sw_config_read(sw_config *out, sw_file_map map, const char *path, sw_e
 {
     sw_config config = {.arena = NULL};
     json_t *root = NULL;
-    SW_TRY(parse(map, path, &root, err));
+    SW_TRY(sw_config_parse(map, path, &root, err));
     config.arena = sw_arena_create(MAX_ARENA);
     reading r = {
         .source = {.path = path, .root = root, .err = err},

@@ -46,6 +46,7 @@ typedef struct sw_config {
     const sw_family *family;  /* NULL when nothing is known about the architecture */
     bool is_family_nested;    /* it is that of the nested config: the rest of the model is unknown */
     bool has_text_config;     /* the decoder's numbers stand in a nested config */
+    const char *text_key;     /* its key ("text_config"); NULL without one */
     sw_quantization quantization;
     sw_attributes attributes;
 } sw_config;

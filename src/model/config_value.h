@@ -1,7 +1,7 @@
 /*
  * Typed access to the values of a parsed config.json, with failures that name the file and the key. Shared by
- * the files that read a config (config.c, config_layers.c, config_quantization.c) and by nothing else.
- * JSON null counts as absent everywhere.
+ * the files that read a config (config.c, config_layers.c, config_quantization.c, config_edit.c) and by
+ * nothing else. JSON null counts as absent everywhere.
  */
 #ifndef SW_MODEL_CONFIG_VALUE_H
 #define SW_MODEL_CONFIG_VALUE_H
@@ -17,6 +17,9 @@ typedef struct config_source {
     const json_t *text; /* NULL when the decoder's numbers are not nested */
     sw_error *err;
 } config_source;
+
+/* The document of a config.json, an object; give it to json_decref(). */
+sw_status sw_config_parse(sw_file_map map, const char *path, json_t **out, sw_error *err);
 
 /* Value of a key ("a.b" looks into nested objects), NULL when it is absent or null. */
 const json_t *sw_config_at(const json_t *object, const char *key);

@@ -84,6 +84,13 @@ uint64_t sw_tensor_fingerprint(const sw_tensor_entry *t);
  */
 sw_status sw_model_build(sw_model *model, sw_error *err);
 
+/*
+ * A model of tensors that another reader found (a sharded checkpoint): `list` becomes the model's, also when
+ * it fails; the config is that of `folder`, if it has one. `path` stands for the model in messages.
+ */
+sw_status sw_model_of_list(sw_model **out, const char *path, const char *folder, sw_tensor_list *list,
+                           sw_error *err);
+
 /* Append a remark; `code` is static, the texts are copied. A plan of the model begins with these findings. */
 sw_status sw_model_remark(sw_model *model, sw_severity severity, const char *code, const char *fqn,
                           const char *help, sw_error *err, const char *format, ...)

@@ -175,6 +175,16 @@ static sw_status read_file(sw_model *model, const char *path, sw_error *err)
                    "%s: no model is read from a file of this name", path);
 }
 
+/* The reason why it cannot be opened. */
+static sw_status fail_unreachable(const char *path, sw_error *err)
+{
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+    uint64_t n_bytes = 0;
+
+    SW_TRY(sw_file_map_head(&map, path, 0, &n_bytes, err));
+    return SW_FAIL(err, SW_E_FORMAT, "run again", "%s: was not there a moment ago", path);
+}
+
 static sw_status read_any(sw_model *model, const char *path, sw_error *err)
 {
     switch (sw_file_kind_of(path)) {
@@ -185,6 +195,8 @@ static sw_status read_any(sw_model *model, const char *path, sw_error *err)
     case SW_FILE_OTHER:
         return SW_FAIL(err, SW_E_FORMAT, "give a folder or a regular file",
                        "%s: is a pipe, socket or device, not a model", path);
+    case SW_FILE_UNREACHABLE:
+        return fail_unreachable(path, err);
     case SW_FILE_ABSENT:
         break;
     }
@@ -216,19 +228,44 @@ static void trim(sw_tensor_list *list)
     list->capacity = list->n_tensors;
 }
 
-static sw_status fill(sw_model *model, const char *path, sw_error *err)
+static sw_status begin(sw_model *model, const char *path, sw_error *err)
 {
     model->arena = sw_arena_create(MODEL_MEMORY_LIMIT);
     model->path = model->arena == NULL ? NULL : sw_arena_copy(model->arena, path, strlen(path));
-    if (model->path == NULL)
-        return no_memory(err, path);
-    SW_TRY(sw_tensor_list_init(&model->list, MODEL_MEMORY_LIMIT, err));
-    SW_TRY(read_any(model, path, err));
+    return model->path == NULL ? no_memory(err, path) : SW_OK;
+}
+
+static sw_status finish(sw_model *model, sw_error *err)
+{
     if (model->list.n_tensors == 0)
-        return SW_FAIL(err, SW_E_FORMAT, "give a model with parameters", "%s: holds no tensor", path);
+        return SW_FAIL(err, SW_E_FORMAT, "give a model with parameters", "%s: holds no tensor", model->path);
     trim(&model->list);
     SW_TRY(name_architecture(model, err));
     return sw_model_build(model, err);
+}
+
+static sw_status fill(sw_model *model, const char *path, sw_error *err)
+{
+    SW_TRY(begin(model, path, err));
+    SW_TRY(sw_tensor_list_init(&model->list, MODEL_MEMORY_LIMIT, err));
+    SW_TRY(read_any(model, path, err));
+    return finish(model, err);
+}
+
+static sw_status fill_from_list(sw_model *model, const char *path, const char *folder, sw_error *err)
+{
+    SW_TRY(begin(model, path, err));
+    SW_TRY(read_config_in(model, folder, err));
+    return finish(model, err);
+}
+
+/* Hand over what was made, or close it. */
+static sw_status settle(sw_model **out, sw_model *model, sw_status status)
+{
+    *out = status == SW_OK ? model : NULL;
+    if (status != SW_OK)
+        sw_model_close(model);
+    return status;
 }
 
 sw_status sw_model_open(sw_model **out, const char *path, sw_error *err)
@@ -238,11 +275,20 @@ sw_status sw_model_open(sw_model **out, const char *path, sw_error *err)
     *out = NULL;
     if (model == NULL)
         return no_memory(err, path);
-    sw_status status = fill(model, path, err);
-    if (status != SW_OK) {
-        sw_model_close(model);
-        return status;
+    return settle(out, model, fill(model, path, err));
+}
+
+sw_status sw_model_of_list(sw_model **out, const char *path, const char *folder, sw_tensor_list *list,
+                           sw_error *err)
+{
+    sw_model *model = sw_alloc_zero(1, sizeof *model);
+
+    *out = NULL;
+    if (model == NULL) {
+        sw_tensor_list_clear(list);
+        return no_memory(err, path);
     }
-    *out = model;
-    return SW_OK;
+    model->list = *list;
+    *list = (sw_tensor_list){0};
+    return settle(out, model, fill_from_list(model, path, folder, err));
 }

@@ -137,6 +137,18 @@ static bool is_in_experts(const sw_model *model, uint32_t module)
     return false;
 }
 
+/* A numbered module that no numbered one encloses: a layer, and not a head's own norm inside one. */
+static bool is_layer(const sw_model *model, uint32_t module)
+{
+    if (!segment_is_number(&model->modules[module]))
+        return false;
+    for (uint32_t i = model->modules[module].parent; i != SW_NO_MODULE; i = model->modules[i].parent) {
+        if (segment_is_number(&model->modules[i]))
+            return false;
+    }
+    return true;
+}
+
 /* The type of a module that holds `bits`, its own and those carried up. */
 static sw_boundary_type decide(const sw_model *model, uint32_t module, uint32_t bits)
 {
@@ -168,8 +180,7 @@ static uint32_t carried(const sw_model *model, uint32_t module, uint32_t bits, s
     if (type != SW_BOUNDARY_NONE)
         return 0;
     bits &= ~(uint32_t)HAS_ONLY_LEAVES;
-    return segment_is_number(&model->modules[module]) && !is_in_experts(model, module) ? bits & CUT_BITS
-                                                                                       : bits;
+    return is_layer(model, module) && !is_in_experts(model, module) ? bits & CUT_BITS : bits;
 }
 
 static void sweep(const sw_model *model, uint32_t *bits, uint8_t *type)
@@ -208,7 +219,7 @@ static uint32_t find_owner(const sw_model *model, const uint8_t *type, uint32_t 
     for (uint32_t i = module; i != SW_NO_MODULE; i = model->modules[i].parent) {
         if (takes(model, type, i, bits))
             return i;
-        if (waits && segment_is_number(&model->modules[i]) && !is_in_experts(model, i))
+        if (waits && is_layer(model, i) && !is_in_experts(model, i))
             return SW_NO_MODULE;
     }
     return SW_NO_MODULE;

@@ -44,6 +44,8 @@ static void places_text(const sw_places *places, char *text, size_t capacity)
     }
 }
 
+static const char meant[] = "nothing, if it is meant; else make the plan again";
+
 static void differs(comparing *c, const char *fqn, size_t length, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -59,7 +61,7 @@ static void differs(comparing *c, const char *fqn, size_t length, const char *fo
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", fqn, length, "", "%s", what);
+    (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", fqn, length, meant, "%s", what);
 }
 
 /* ---- parameters ---- */
@@ -231,7 +233,7 @@ static sw_status compare(comparing *c, sw_error *err)
             differs(c, d->fqn, d->fqn_length, "a boundary is derived here, and the plan has none");
     }
     if (c->n_unlisted > 0)
-        (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0, "",
+        (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0, meant,
                             "and %u more differences from the derived plan", c->n_unlisted);
     return SW_OK;
 }

@@ -30,7 +30,8 @@ static const struct { const char *segment; sw_layout layout; } word_layouts[] = 
 };
 
 static const char *const common_towers[] = {
-    "vision_tower", "vision_model", "visual", "audio_tower", "audio_model", "multi_modal_projector", "mm_projector",
+    "vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower", "audio_model", "audio_encoder",
+    "multi_modal_projector", "mm_projector", "embed_vision", "embed_audio", "patch_merger", "image_newline",
 };
 // clang-format on
 
@@ -210,6 +211,58 @@ static bool is_common_buffer(const char *lower)
            sw_role_pattern_matches(lower, ".rope.freqs", SW_MATCH_WHOLE);
 }
 
+/* Heads of a task on top of the model: a few rows, whole. */
+static bool is_task_head(const char *lower)
+{
+    static const char *const words[] = {"score", "classifier", "qa_outputs", "v_head"};
+
+    for (size_t i = 0; i < SW_COUNT(words); i++) {
+        if (has_segment(lower, words[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Linears that the towers of most families share; whatever else a tower holds is kept whole. */
+// clang-format off
+static const struct { const char *segment; sw_role role; sw_layout layout; } tower_words[] = {
+    { "out_proj", SW_ROLE_ROWWISE, SW_LAYOUT_HEADS },
+    { "fc1",      SW_ROLE_COLWISE, SW_LAYOUT_PLAIN },
+    { "fc2",      SW_ROLE_ROWWISE, SW_LAYOUT_PLAIN },
+};
+// clang-format on
+
+static void class_in_tower(sw_class *class_, const char *lower)
+{
+    class_->role = SW_ROLE_REPLICATED;
+    class_->source = SW_RULE_DEFAULT;
+    class_->rule_text = "towers";
+    for (size_t i = 0; i < SW_COUNT(tower_words); i++) {
+        if (!has_segment(lower, tower_words[i].segment))
+            continue;
+        class_->role = tower_words[i].role;
+        class_->layout = tower_words[i].layout;
+        class_->rule_text = tower_words[i].segment;
+    }
+}
+
+/* Names that mean one thing in every family, after all rules of words. */
+static void class_by_common_names(sw_class *class_, const char *lower)
+{
+    if (is_common_buffer(lower)) {
+        class_->flags |= SW_ROW_BUFFER;
+        class_->reason = "buffer";
+        class_->source = SW_RULE_DEFAULT;
+        class_->rule_text = "rotary and mask buffers";
+    } else if (is_task_head(lower)) {
+        class_->role = SW_ROLE_REPLICATED;
+        class_->source = SW_RULE_DEFAULT;
+        class_->rule_text = "task heads";
+    } else if (class_->is_tower) {
+        class_in_tower(class_, lower);
+    }
+}
+
 static sw_class classify_name(const classifier *c, const char *name, size_t length, const char *pattern,
                               size_t pattern_length, const sw_family_row *row, int32_t layer, uint32_t n_dims)
 {
@@ -234,12 +287,8 @@ static sw_class classify_name(const classifier *c, const char *name, size_t leng
     decide(c, row, n_dims, &class_);
     class_.companion = companion;
     class_.is_packed_orphan = companion == NULL && sw_companion_is_packed_name(name, length) && row == NULL;
-    if (class_.role == SW_ROLE_SKIP && class_.source == SW_RULE_NONE && is_common_buffer(c->lower)) {
-        class_.flags |= SW_ROW_BUFFER;
-        class_.reason = "buffer";
-        class_.source = SW_RULE_DEFAULT;
-        class_.rule_text = "rotary and mask buffers";
-    }
+    if (class_.role == SW_ROLE_SKIP && class_.source == SW_RULE_NONE)
+        class_by_common_names(&class_, c->lower);
     return class_;
 }
 

@@ -43,6 +43,8 @@ static const sw_companion companions[] = {
     { ".weight_scale",      ANY,  0, ROWS,  1, COLS,  false,  false },
     { ".input_scale",       ANY,  -1, ONE,  -1, ONE,   false,  false },
     { ".weight_scale_2",    ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".output_scale",      ANY,                 -1, ONE,  -1, ONE,   false,  false },
+    { ".kv_scale",          ANY,                 -1, ONE,  -1, ONE,   false,  false },
     { ".k_scale",           ANY,  -1, ONE,  -1, ONE,   false,  false },
     { ".v_scale",           ANY,  -1, ONE,  -1, ONE,   false,  false },
 };

@@ -249,16 +249,35 @@ static void solve_stacked(const sw_cut_request *q, sw_cut_result *result)
         result->segments[result->n_segments++] = (sw_segment){.extent = part, .replicas = 1};
 }
 
-static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
+/* The segments must be the tensor before anything is asked of them one by one. */
+static bool segments_sum_up(const sw_cut_request *q, sw_cut_result *result)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < q->n_explicit && i < SW_CUT_MAX_SEGMENTS; i++) {
+    for (uint32_t i = 0; i < q->n_explicit; i++) {
+        if (!sw_add_u64(sum, q->explicit_segments[i].extent, &sum))
+            sum = UINT64_MAX;
+    }
+    if (sum == q->extent && q->n_explicit <= SW_CUT_MAX_SEGMENTS)
+        return true;
+    fault(result, "layout_mismatch");
+    (void)snprintf(result->what, sizeof result->what,
+                   "the %u segments hold %" PRIu64 " rows, the tensor has %" PRIu64, q->n_explicit, sum,
+                   q->extent);
+    (void)snprintf(result->help, sizeof result->help,
+                   "give at most %d segments that add up to the tensor's rows", SW_CUT_MAX_SEGMENTS);
+    return false;
+}
+
+static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
+{
+    if (!segments_sum_up(q, result))
+        return;
+
+    for (uint32_t i = 0; i < q->n_explicit; i++) {
         sw_segment s = q->explicit_segments[i];
         uint64_t unit = s.unit == 0 ? 1 : s.unit;
         uint32_t replicas = s.replicas == 0 ? 1 : s.replicas;
-        if (!sw_add_u64(sum, s.extent, &sum))
-            sum = 0;
         if (q->ranks % replicas != 0 || s.extent % unit != 0 ||
             (!q->may_be_uneven && s.extent % (q->ranks / replicas) != 0)) {
             fault(result, "indivisible");
@@ -272,11 +291,6 @@ static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
         result->segments[result->n_segments++] = s;
         if (replicas > result->replicas)
             result->replicas = replicas;
-    }
-    if (sum != q->extent) {
-        fault(result, "layout_mismatch");
-        (void)snprintf(result->what, sizeof result->what,
-                       "the segments hold %" PRIu64 " rows, the tensor has %" PRIu64, sum, q->extent);
     }
 }
 

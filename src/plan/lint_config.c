@@ -56,7 +56,8 @@ static void check_shape(sw_plan *plan, const sw_model *model, const sw_tensor_en
     char stored[128];
     char said[128];
 
-    if (!expected_shape(model, row, layer, dims, &n_dims) || same_dims(t->shape, dims, n_dims, 0))
+    if ((class_->flags & SW_ROW_BUFFER) != 0 || !expected_shape(model, row, layer, dims, &n_dims) ||
+        same_dims(t->shape, dims, n_dims, 0) || (t->shape->elems == 1 && n_dims == 0))
         return;
     shape_text(t->shape->dims, t->shape->n_dims, stored, sizeof stored);
     shape_text(dims, n_dims, said, sizeof said);

@@ -54,6 +54,49 @@ static void check_exit(sw_plan *plan, const sw_spec *spec)
                  "times");
 }
 
+/* Is an output of the computation declared whole over tp? */
+static bool leaves_whole(const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->out_src.n; i++) {
+        const sw_places *places = &spec->out_src.entries[i].places;
+        if ((places->present & (1U << SW_ON_TP)) != 0 && places->on[SW_ON_TP].kind == SW_PLACE_REPLICATE)
+            return true;
+    }
+    return false;
+}
+
+/* The mirror image: something is cut, and nobody puts the results together. */
+static void check_unreduced(sw_plan *plan, const sw_spec *spec)
+{
+    bool is_region = spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP ||
+                     spec->type == SW_BOUNDARY_MOE_MLP || spec->type == SW_BOUNDARY_EMBED;
+
+    if (plan->tp <= 1 || spec->local_compute != NULL || !sw_spec_is_split(plan, spec, SW_ON_TP) ||
+        !leaves_whole(spec))
+        return;
+    if (spec->type == SW_BOUNDARY_LM_HEAD)
+        complain(
+            plan, spec, "exit_mismatch", "let out_src be shard of the last dim, as the weight is cut",
+            "the logits are declared whole, but the weight is cut over tp: every rank has a slice of them");
+    if (is_region)
+        (void)sw_plan_fault(
+            plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "exit_unreduced", spec->fqn,
+            spec->fqn_length, "let out_src be partial over tp, unless the region sums by itself",
+            "the exit is declared whole over tp, but parameters of the region are cut over it");
+}
+
+/* A norm needs all features of a token. */
+static void check_features(sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; spec->type == SW_BOUNDARY_NORM && i < spec->in_dst.n; i++) {
+        const sw_placement *p = &spec->in_dst.entries[i].places.on[SW_ON_TP];
+        if (plan->tp > 1 && p->kind == SW_PLACE_SHARD && p->dim != 0 && p->dim != 1)
+            complain(
+                plan, spec, "feature_cut", "cut the tokens, or gather the features before the norm",
+                "the norm's input is cut along its features: the statistics would be over a part of them");
+    }
+}
+
 /* Whether a weight is cut over tp, and on which of its two sides. */
 typedef enum side_cut { NOT_CUT = 0, CUT_OUT, CUT_IN, CUT_ELSEWHERE } side_cut;
 
@@ -132,6 +175,8 @@ void sw_lint_region(sw_plan *plan, const sw_spec *spec)
     if (spec->has_fault)
         return; /* what could not be placed is whole for want of a cut: only the cause is worth a finding */
     check_exit(plan, spec);
+    check_unreduced(plan, spec);
+    check_features(plan, spec);
     check_members(plan, spec);
     check_axes(plan, spec);
 }

@@ -107,14 +107,26 @@ static void impossible(sw_plan *plan, const sw_spec *spec, const char *arg, int 
                         "%s over %s: no collective turns %s into %s", arg, sw_axis_name(axis_of[axis]), a, b);
 }
 
+/* Does the boundary hand on a partial sum for an enclosing one to finish? */
+static bool leaves_partial(const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->out_dst.n; i++) {
+        if (spec->out_dst.entries[i].places.on[SW_ON_TP].kind == SW_PLACE_PARTIAL)
+            return true;
+    }
+    return false;
+}
+
 /*
  * What a whole input is used for: in parts, when the region is cut over the axis. Token ids carry no
  * gradient. Over ep only the routed path is in parts: its sums, forward and backward, are inside the region
- * (spec->inner).
+ * (spec->inner). A shared expert that gets what its block has gathered leaves the sum of that input's
+ * gradient to the block, as it leaves its output: summing it here too would count it tp times.
  */
 static bool consumes_in_parts(const sw_plan *plan, const sw_spec *spec, int axis)
 {
-    return axis != SW_ON_EP && spec->type != SW_BOUNDARY_EMBED && sw_spec_is_split(plan, spec, axis);
+    return axis != SW_ON_EP && spec->type != SW_BOUNDARY_EMBED && !leaves_partial(spec) &&
+           sw_spec_is_split(plan, spec, axis);
 }
 
 static sw_status lower_entry(sw_plan *plan, sw_spec *spec, const sw_io_entry *src, const sw_io_entry *dst,

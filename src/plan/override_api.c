@@ -84,9 +84,11 @@ static sw_status no_room(const adding *a)
     return sw_arena_fail(a->overrides->arena, "the overrides", a->err);
 }
 
+static const char api_help[] = "shardwright/plan.h says what each field of sw_override takes";
+
 static sw_status refuse(const adding *a, const char *field, const char *name, const char *what)
 {
-    return SW_FAIL(a->err, SW_E_ARGUMENT, "", "override of '%.200s': %s%s%.200s%s: %s", a->match, field,
+    return SW_FAIL(a->err, SW_E_ARGUMENT, api_help, "override of '%.200s': %s%s%.200s%s: %s", a->match, field,
                    name == NULL ? "" : ": '", name == NULL ? "" : name, name == NULL ? "" : "'", what);
 }
 
@@ -186,7 +188,7 @@ static sw_status copy_field(const adding *a, const char *field, const sw_overrid
     if (!has_value)
         return SW_OK;
     if (said->n_places > SW_OVERRIDE_MAX_PLACES)
-        return SW_FAIL(a->err, SW_E_LIMIT, "", "override of '%.200s': %s: %zu places, at most %d are taken",
+        return SW_FAIL(a->err, SW_E_LIMIT, "split the override", "override of '%.200s': %s: %zu places, at most %d are taken",
                        a->match, field, said->n_places, SW_OVERRIDE_MAX_PLACES);
     io->entries = sw_arena_zero(a->overrides->arena, said->n_places + 1, sizeof *io->entries);
     if (io->entries == NULL)

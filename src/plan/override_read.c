@@ -64,7 +64,7 @@ static sw_status take_placement(const sw_reader *r, const sw_yaml_node *at, cons
     }
     const char *fault = sw_override_place_fault(out, is_param);
     if (fault != NULL)
-        return sw_reader_fail(r, at, "", "%.200s: %s: %s", name, at->key, fault);
+        return sw_reader_fail(r, at, "write replicate or shard(N)", "%.200s: %s: %s", name, at->key, fault);
     return SW_OK;
 }
 
@@ -261,7 +261,7 @@ static sw_status take_dispatch(sw_reader *r, const sw_yaml_node *value, void *sl
     bool is_on = false;
 
     if (!sw_yaml_bool(value, &is_on))
-        return sw_reader_fail(r, value, "", "'%.200s' is not true or false", value->text);
+        return sw_reader_fail(r, value, "write true or false, without quotes", "'%.200s' is not true or false", value->text);
     *dispatch = is_on ? 1 : 0;
     return SW_OK;
 }
@@ -269,7 +269,7 @@ static sw_status take_dispatch(sw_reader *r, const sw_yaml_node *value, void *sl
 static sw_status take_word(const sw_reader *r, const sw_yaml_node *value, const char **out)
 {
     if (value->kind != SW_YAML_SCALAR)
-        return sw_reader_fail(r, value, "", "a list or a mapping; expected a name");
+        return sw_reader_fail(r, value, "write one name", "a list or a mapping; expected a name");
     return sw_reader_name(r, value, "name", value->text, out);
 }
 
@@ -359,7 +359,7 @@ static sw_status take_entries(sw_reader *r, const sw_yaml_node *list, void *slot
 static sw_status take_derive(sw_reader *r, const sw_yaml_node *value, void *slot)
 {
     if (!sw_yaml_bool(value, slot))
-        return sw_reader_fail(r, value, "", "'%.200s' is not true or false", value->text);
+        return sw_reader_fail(r, value, "write true or false, without quotes", "'%.200s' is not true or false", value->text);
     return SW_OK;
 }
 

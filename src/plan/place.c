@@ -118,9 +118,40 @@ static void see_as_experts(placing *p)
     p->out->view = view;
 }
 
+/*
+ * Where no table says how a weight is stored, its dims must: one of them is the hidden size, on the input
+ * side of a column weight and on the output side of a row weight. Stacked experts may be stored either way; a
+ * single matrix the other way round is refused, since a cut of the wrong side is wrong in silence.
+ */
+static sw_form form_by_dims(placing *p)
+{
+    const sw_class *c = p->class_;
+    uint64_t hidden = (uint64_t)sw_plan_attribute(p->plan, SW_ATTR_HIDDEN);
+    uint32_t front = p->where.is_stacked ? 1 : 0; /* one matrix an expert, under one name */
+    bool is_stacked = c->form == SW_FORM_EXPERTS && p->shape->n_dims == 3 && front == 0;
+    bool is_plain = c->form == SW_FORM_LINEAR && p->shape->n_dims == 2 + front && c->companion == NULL;
+    bool is_row = side_of(p) == SW_SIDE_IN;
+
+    if (c->source != SW_RULE_DEFAULT || hidden == 0 || p->where.is_tower || (!is_stacked && !is_plain) ||
+        (c->role != SW_ROLE_COLWISE && c->role != SW_ROLE_ROWWISE && c->role != SW_ROLE_MOE_EXPERT))
+        return c->form;
+    uint64_t out = p->shape->dims[is_stacked ? 1 : front];
+    uint64_t in = p->shape->dims[is_stacked ? 2 : front + 1];
+    bool is_usual = is_row ? out == hidden : in == hidden;
+    bool is_other = is_row ? in == hidden : out == hidden;
+    if (is_usual || !is_other)
+        return c->form;
+    if (is_stacked)
+        return SW_FORM_EXPERTS_T;
+    complain(p, "layout_unknown",
+             "hidden_size stands on the other side: the weight seems to be stored transposed",
+             "no table knows this architecture: transpose the weights, or place them in an override");
+    return c->form;
+}
+
 static void find_axes(placing *p)
 {
-    sw_form form = p->class_->form;
+    sw_form form = form_by_dims(p);
 
     if (p->class_->companion != NULL && !(p->class_->flags & SW_ROW_QUANTISED)) {
         sw_quant_geometry_of(p->plan, p->class_->companion, p->what->fqn, p->what->fqn_length, p->shape,

@@ -14,6 +14,7 @@
 #include "plan/intern.h"
 #include "plan/lint.h"
 #include "plan/plan_make.h"
+#include "plan/preflight.h"
 
 #define PLAN_MEMORY_LIMIT ((size_t)4 << 30)
 
@@ -89,53 +90,11 @@ static sw_status describe_model(sw_plan *plan, const sw_model *model, sw_error *
     return SW_OK;
 }
 
-/* What was odd about the model's files stands first in the report. */
-static void note_remarks(sw_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->model->n_remarks; i++) {
-        const sw_finding *r = &plan->model->remarks[i];
-        (void)sw_plan_fault(plan, r->severity, r->code, r->fqn, strlen(r->fqn), r->help, "%s", r->what);
-    }
-}
-
-/* A checkpoint whose names carry another prefix than the family's table is planned, and told so. */
-static void note_prefix(sw_plan *plan)
-{
-    const sw_model *model = plan->model;
-    uint32_t n_matched = 0;
-    uint64_t n_shifted = 0;
-    const char *prefix = NULL;
-    int length = 0;
-
-    for (uint32_t i = 0; i < model->n_patterns; i++) {
-        const sw_pattern_node *p = &model->patterns[i];
-        const sw_class *c = sw_class_of(plan, p->first_param);
-        n_matched += p->row != NULL || c->source == SW_RULE_FAMILY; /* companions go by their weight's row */
-        if (p->row == NULL || p->prefix_cut == 0)
-            continue;
-        n_shifted += p->n_params;
-        if (prefix == NULL) {
-            prefix = p->prefix_cut > 0 ? p->text : p->row->name;
-            length = p->prefix_cut > 0 ? p->prefix_cut : -p->prefix_cut;
-        }
-    }
-    if (prefix != NULL)
-        (void)sw_plan_fault(plan, SW_SEVERITY_WARNING, "name_prefix", "", 0, "",
-                            "%llu parameter names have another prefix than the family's: '%.*s'",
-                            (unsigned long long)n_shifted, length, prefix);
-    if (model->family != NULL && n_matched == 0) {
-        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "family_mismatch", "", 0,
-                            "check that config.json belongs to this checkpoint",
-                            "matched 0 of %zu names with family %s; the first is %s", model->n_params,
-                            model->family->name, sw_model_tensor(model, 0)->name);
-    }
-}
-
 static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
 {
-    note_remarks(plan);
     SW_TRY(sw_classify(plan, overrides, err));
-    note_prefix(plan);
+    if (!sw_preflight(plan))
+        return SW_OK; /* the finding says why there is nothing to derive */
     if (plan->derive) {
         SW_TRY(sw_derive(plan, overrides, err));
         SW_TRY(sw_finish_tied(plan, err));

@@ -52,6 +52,8 @@ bool sw_plan_refuse(sw_plan_reader *r, const char *help, const char *format, ...
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    if (help[0] == '\0')
+        help = "mend it, or make the plan again with `shardwright plan`";
     if (r->boundary.bytes == NULL)
         return sw_json_fail(&r->json, help, "%s", what);
     if (r->param.bytes == NULL)

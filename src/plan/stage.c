@@ -77,7 +77,10 @@ static void place_specs(sw_plan *plan)
         sw_spec *s = &plan->specs[i];
         bool is_layer = main_ != NULL && s->layer >= 0 && !s->is_tower && layer_prefix(s) == prefix &&
                         memcmp(s->fqn, main_->fqn, prefix) == 0;
-        bool is_end = s->type == SW_BOUNDARY_LM_HEAD;
+        /* A norm outside the layers is the last one, wherever it was registered, unless it is the
+         * embedding's. */
+        bool is_end =
+            s->type == SW_BOUNDARY_LM_HEAD || (s->type == SW_BOUNDARY_NORM && strstr(s->fqn, "emb") == NULL);
         if (is_layer)
             s->pp_stage = stage_of_layer(plan, (uint32_t)s->layer);
         else

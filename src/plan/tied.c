@@ -56,6 +56,7 @@ static const char *missing_name(sw_plan *plan, sw_role role, const sw_spec *pres
     const char *prefix = "";
     size_t prefix_length = 0;
     if (other != NULL && present->fqn_length > other_length &&
+        present->fqn[present->fqn_length - other_length - 1] == '.' &&
         memcmp(present->fqn + present->fqn_length - other_length, other, other_length) == 0) {
         prefix = present->fqn;
         prefix_length = present->fqn_length - other_length;
@@ -101,12 +102,33 @@ static sw_status pair(sw_plan *plan, const char *first, const char *second, sw_e
     return SW_OK;
 }
 
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text);
+    size_t k = strlen(ending);
+    return n >= k && strcmp(text + n - k, ending) == 0;
+}
+
+/* A class without a language head ties nothing, whatever its config says. */
+static bool has_language_head(const sw_plan *plan)
+{
+    static const char *const headless[] = {"ForSequenceClassification", "ForTokenClassification",
+                                           "ForQuestionAnswering", "Model"};
+    const char *name = plan->model->config.architecture == NULL ? "" : plan->model->config.architecture;
+
+    for (size_t i = 0; i < SW_COUNT(headless); i++) {
+        if (ends_with(name, headless[i]) && !ends_with(name, "LMHeadModel"))
+            return false;
+    }
+    return true;
+}
+
 sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
 {
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
     sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
 
-    if (!is_tied(plan) || (embed == NULL && head == NULL))
+    if (!is_tied(plan) || (embed == NULL && head == NULL) || (head == NULL && !has_language_head(plan)))
         return SW_OK;
     const char *embed_weight =
         embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);

@@ -21,7 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
-#include "checkpoint/copy.h"
+#include "checkpoint/copy_fill.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/prove.h"
 #include "checkpoint/target.h"
@@ -557,40 +557,68 @@ static sw_status collect_bytes(void *user, const void *bytes, size_t n_bytes, sw
     return SW_OK;
 }
 
-/* The bytes of every part of the target, one after the other; false when some are not those of its elements.
- */
-static bool copy_is_right(const world *w, const sw_store *from, const sw_target *t, sw_buffer *out)
+/* Are the bytes those of the elements that the file must hold of the tensor, in order? */
+static bool bytes_are_right(const world *w, const sw_target_file *file, uint32_t tensor,
+                            const sw_buffer *bytes)
 {
-    for (uint32_t f = 0; f < t->n_files; f++) {
-        for (uint32_t i = 0; i < t->files[f].n_parts; i++) {
-            const sw_target_part *p = &t->parts[t->files[f].first_part + i];
-            const sw_shape *shape = w->tensors[p->tensor].shape;
-            size_t at = out->length;
-            sw_error err = {0};
-            if (sw_copy_walk(from, &from->tensors[p->tensor], &p->part, UINT32_MAX, collect_bytes, out,
-                             &err) != SW_OK) {
-                print_message("%s\n", err.what);
-                return false;
-            }
-            for (uint64_t e = 0; e < shape->elems; e++) {
-                bool holds = false;
-                bool owns = false;
-                uint16_t value = 0;
-                judge(w, p->tensor, e, &t->files[f], &holds, &owns);
-                if (!holds)
-                    continue;
-                if (at + 2 > out->length)
-                    return false;
-                memcpy(&value, out->bytes + at, 2);
-                at += 2;
-                if (value != (uint16_t)e)
-                    return false;
-            }
-            if (at != out->length)
-                return false;
+    size_t at = 0;
+
+    for (uint64_t e = 0; e < w->tensors[tensor].shape->elems; e++) {
+        bool holds = false;
+        bool owns = false;
+        uint16_t value = 0;
+        judge(w, tensor, e, file, &holds, &owns);
+        if (!holds)
+            continue;
+        if (at + 2 > bytes->length)
+            return false;
+        memcpy(&value, bytes->bytes + at, 2);
+        at += 2;
+        if (value != (uint16_t)e)
+            return false;
+    }
+    return at == bytes->length;
+}
+
+/*
+ * Fill the parts of the target, those of a tensor together as the engine does it; *all gets their bytes, part
+ * after part. False when some are not those of its elements.
+ */
+static bool copy_is_right(const world *w, const sw_store *from, const sw_target *t, sw_buffer *all)
+{
+    sw_copy_filler filler = {0};
+    sw_buffer *bytes = calloc(t->n_parts + 1, sizeof *bytes);
+    sw_copy_request *requests = calloc(t->n_parts + 1, sizeof *requests);
+    sw_error err = {0};
+    bool holds = sw_copy_filler_init(&filler, from, NULL) == SW_OK;
+
+    for (uint32_t i = 0; holds && i < w->store.n_tensors; i++) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < t->n_parts; k++) {
+            if (t->parts[k].tensor == i)
+                requests[n++] = (sw_copy_request){.part = &t->parts[k].part,
+                                                  .n_bytes = t->parts[k].n_bytes,
+                                                  .sink = collect_bytes,
+                                                  .user = &bytes[k]};
+        }
+        holds = sw_copy_fill(&filler, &from->tensors[i], requests, n, &err) == SW_OK;
+    }
+    for (uint32_t f = 0; holds && f < t->n_files; f++) {
+        for (uint32_t i = 0; holds && i < t->files[f].n_parts; i++) {
+            uint32_t k = t->files[f].first_part + i;
+            holds = bytes_are_right(w, &t->files[f], t->parts[k].tensor, &bytes[k]);
         }
     }
-    return true;
+    for (uint32_t k = 0; k < t->n_parts; k++) {
+        sw_buffer_append(all, bytes[k].bytes, bytes[k].length);
+        sw_buffer_clear(&bytes[k]);
+    }
+    if (err.status != SW_OK)
+        print_message("%s\n", err.what);
+    sw_copy_filler_clear(&filler);
+    free(bytes);
+    free(requests);
+    return holds;
 }
 
 /* What was copied, as a store of its own: all parts in one file. */
@@ -633,13 +661,15 @@ static void make_sharded(sharded *s, const world *w, const sw_target *t, const s
 
 static bool merge_is_right(const world *w, const sharded *s)
 {
+    sw_copy_filler filler = {0};
     sw_buffer bytes = {0};
-    bool holds = true;
+    bool holds = sw_copy_filler_init(&filler, &s->store, NULL) == SW_OK;
 
     for (uint32_t i = 0; holds && i < w->store.n_tensors; i++) {
+        const sw_copy_request request = {
+            .part = &w->parts[i].part, .n_bytes = w->parts[i].n_bytes, .sink = collect_bytes, .user = &bytes};
         bytes.length = 0;
-        holds = sw_copy_walk(&s->store, &s->tensors[i], &w->parts[i].part, UINT32_MAX, collect_bytes, &bytes,
-                             NULL) == SW_OK &&
+        holds = sw_copy_fill(&filler, &s->tensors[i], &request, 1, NULL) == SW_OK &&
                 bytes.length == w->parts[i].n_bytes;
         for (uint64_t e = 0; holds && e < bytes.length / 2; e++) {
             uint16_t value = 0;
@@ -648,6 +678,7 @@ static bool merge_is_right(const world *w, const sharded *s)
         }
     }
     sw_buffer_clear(&bytes);
+    sw_copy_filler_clear(&filler);
     return holds;
 }
 

@@ -150,6 +150,11 @@ static void kinds_are_told_apart(void **state)
     assert_int_equal(sw_file_kind_of("/dev/null"), SW_FILE_OTHER);
     assert_int_equal(symlink("/dev/null", link), 0);
     assert_int_equal(sw_file_kind_of(link), SW_FILE_OTHER);
+    assert_int_equal(symlink("nowhere", in_folder("dangling")), 0);
+    assert_int_equal(sw_file_kind_of(in_folder("dangling")), SW_FILE_UNREACHABLE);
+    assert_int_equal(symlink("loop", in_folder("loop")), 0);
+    assert_int_equal(sw_file_kind_of(in_folder("loop")), SW_FILE_UNREACHABLE);
+    assert_int_equal(sw_file_kind_of(in_folder("nowhere/file")), SW_FILE_ABSENT);
 }
 
 static void a_device_is_written_to_and_stays_one(void **state)

@@ -75,6 +75,31 @@ static void a_message_stays_one_line_without_control_characters(void **state)
     assert_string_equal(err.help, "a?b");
 }
 
+static void bytes_that_are_not_utf8_become_question_marks(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    SW_IGNORE(SW_FAIL(&err, SW_E_FORMAT, "\xc3\xa9\xff", "a\x9a\xc3\xa9\xc3"));
+    assert_string_equal(err.what, "a?\xc3\xa9?");
+    assert_string_equal(err.help, "\xc3\xa9?");
+}
+
+static void a_failure_without_help_has_that_of_its_status(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    SW_IGNORE(SW_FAIL(&err, SW_E_FORMAT, "", "x"));
+    assert_string_equal(err.help,
+                        "the file is damaged or was written by another program: mend it here, or make "
+                        "it again");
+    SW_IGNORE(SW_FAIL(&err, SW_E_LIMIT, NULL, "x"));
+    assert_string_equal(err.help, "check that this is the file you mean");
+    SW_IGNORE(SW_FAIL(&err, SW_E_IO, "", "x"));
+    assert_string_equal(err.help, "check the path, its permissions and the free space");
+    SW_IGNORE(SW_FAIL(&err, SW_E_NO_MEMORY, "", "x"));
+    assert_string_equal(err.help, "");
+}
+
 static void every_status_has_a_name_and_an_exit(void **state)
 {
     (void)state;
@@ -101,6 +126,8 @@ int main(void)
         cmocka_unit_test(a_raise_may_quote_the_record_it_replaces),
         cmocka_unit_test(a_long_message_ends_in_dots_and_in_a_whole_character),
         cmocka_unit_test(a_message_stays_one_line_without_control_characters),
+        cmocka_unit_test(bytes_that_are_not_utf8_become_question_marks),
+        cmocka_unit_test(a_failure_without_help_has_that_of_its_status),
         cmocka_unit_test(every_status_has_a_name_and_an_exit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "base/disk.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/status.h"
 #include "checkpoint/copy_fill.h"
 #include "checkpoint/source.h"
 #include "copy_case.h"
@@ -113,6 +114,22 @@ static case_split *cut(copy_case *c, const uint64_t *dims, uint32_t n_dims, uint
     return split;
 }
 
+static void set_hashes(copy_case *c, const uint64_t *dims, const case_split *split, uint32_t bits)
+{
+    for (uint32_t i = 0; i < case_cells(split); i++) {
+        uint64_t n_bytes = 0;
+        const uint8_t *bytes = case_bytes(c, dims, split, i, bits, &n_bytes);
+        c->store.parts[i].has_hash = true;
+        c->store.parts[i].hash = sw_hash(bytes, (size_t)n_bytes, 0);
+    }
+}
+
+static void empty_folder(void)
+{
+    assert_int_equal(sw_disk_remove_tree(folder, NULL), SW_OK);
+    assert_int_equal(sw_disk_mkdir(folder, NULL), SW_OK);
+}
+
 /* ---- what is written ---- */
 
 static void tensors_of_a_file_stand_at_their_places(void **state)
@@ -171,33 +188,31 @@ static void shared_rows_are_read_once(void **state)
         assert_runs(&c, &result);
         assert_cells(&c, 0, dims, direction == 0 ? columns : whole, 16);
         assert_int_equal(result.bytes_read, 3000 * 512 * 2);
-        assert_int_equal(sw_disk_remove_tree(folder, NULL), SW_OK);
-        assert_int_equal(sw_disk_mkdir(folder, NULL), SW_OK);
+        empty_folder();
         case_close(&c);
     }
 }
 
-/* More sources than there are blocks, and more targets than are filled at once. */
+/* More sources than there are blocks; then more targets than are filled at once. */
 static void very_many_parts_come_out_right(void **state)
 {
     (void)state;
     copy_case c;
-    const uint64_t dims[] = {300, 80 * 9};
-    sw_copy_result result = {0};
-    case_open(&c);
-    const case_split *source = cut(&c, dims, 2, 1, 80);
-    const case_split *target = cut(&c, dims, 2, 1, 90);
-    (void)case_add_tensor(&c, "w", "F32", 0, dims, source);
-    for (uint32_t i = 0; i < c.store.n_parts; i++) {
-        uint64_t n_bytes = 0;
-        const uint8_t *bytes = case_bytes(&c, dims, source, i, 32, &n_bytes);
-        c.store.parts[i].has_hash = true;
-        c.store.parts[i].hash = sw_hash(bytes, (size_t)n_bytes, 0);
+    const uint64_t dims[] = {2500, 80 * 9}; /* several blocks a part */
+    static const uint32_t n_targets[] = {11, 90};
+    for (size_t i = 0; i < SW_COUNT(n_targets); i++) {
+        sw_copy_result result = {0};
+        case_open(&c);
+        const case_split *source = cut(&c, dims, 2, 1, 80);
+        const case_split *target = cut(&c, dims, 2, 1, n_targets[i]);
+        (void)case_add_tensor(&c, "w", "F32", 0, dims, source);
+        set_hashes(&c, dims, source, 32);
+        want_cells(&c, 0, dims, target, 32);
+        assert_runs(&c, &result);
+        assert_cells(&c, 0, dims, target, 32);
+        empty_folder();
+        case_close(&c);
     }
-    want_cells(&c, 0, dims, target, 32);
-    assert_runs(&c, &result);
-    assert_cells(&c, 0, dims, target, 32);
-    case_close(&c);
 }
 
 static void replicas_are_not_read_unless_they_are_picked(void **state)
@@ -266,16 +281,6 @@ static void a_walk_takes_the_copy_of_the_file_it_is_told(void **state)
 
 /* ---- damage in the source ---- */
 
-static void set_hashes(copy_case *c, const uint64_t *dims, const case_split *split, uint32_t bits)
-{
-    for (uint32_t i = 0; i < case_cells(split); i++) {
-        uint64_t n_bytes = 0;
-        const uint8_t *bytes = case_bytes(c, dims, split, i, bits, &n_bytes);
-        c->store.parts[i].has_hash = true;
-        c->store.parts[i].hash = sw_hash(bytes, (size_t)n_bytes, 0);
-    }
-}
-
 static void a_flipped_bit_is_not_carried_on(void **state)
 {
     (void)state;
@@ -317,10 +322,31 @@ static void a_flipped_bit_is_not_carried_on(void **state)
             assert_int_equal(unlink(in_folder(c.target.files[t].name)), 0);
         const sw_copy_options picked = {.no_sync = true, .has_pick = true, .pick = 0};
         assert_int_equal(run(&c, &picked, &result, NULL), SW_OK); /* the user's will */
-        assert_int_equal(sw_disk_remove_tree(folder, NULL), SW_OK);
-        assert_int_equal(sw_disk_mkdir(folder, NULL), SW_OK);
+        empty_folder();
         case_close(&c);
     }
+}
+
+static void what_is_read_in_part_is_not_checked(void **state)
+{
+    (void)state;
+    copy_case c;
+    const uint64_t dims[] = {60000};
+    sw_copy_result result = {0};
+    case_open(&c);
+    const case_split *whole = case_whole(&c, dims, 1);
+    const case_split *thirds = cut(&c, dims, 1, 0, 3);
+    (void)case_add_tensor(&c, "w", "F32", 0, dims, whole);
+    set_hashes(&c, dims, whole, 32);
+    for (uint32_t cell = 0; cell < 3; cell += 2) { /* the beginning; then the end too, without the middle */
+        case_add_file(&c, cell == 0 ? "begin" : "end");
+        (void)case_want(&c, 0, case_part(&c, thirds, cell), 80000);
+        assert_runs(&c, &result);
+        assert_int_equal(result.n_checked, 0);
+        assert_int_equal(result.bytes_read, cell == 0 ? 80000 : 160000);
+        empty_folder();
+    }
+    case_close(&c);
 }
 
 static void a_file_of_another_size_than_before_is_named(void **state)
@@ -661,6 +687,7 @@ int main(void)
         COPY_TEST(replicas_are_not_read_unless_they_are_picked),
         COPY_TEST(a_walk_takes_the_copy_of_the_file_it_is_told),
         COPY_TEST(a_flipped_bit_is_not_carried_on),
+        COPY_TEST(what_is_read_in_part_is_not_checked),
         COPY_TEST(a_file_of_another_size_than_before_is_named),
         COPY_TEST(a_file_that_shrinks_while_it_is_read_is_an_error),
         COPY_TEST(a_file_that_is_gone_or_no_file_is_named),

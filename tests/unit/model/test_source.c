@@ -245,6 +245,39 @@ static void a_link_that_leads_nowhere_is_named(void **state)
                    "check the path");
 }
 
+/* A link to nowhere is no absent file: what it stood for is missing, as after an interrupted download. */
+static void a_link_to_nowhere_does_not_pass_for_an_absent_file(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"config.json", "params.tsv", "model.safetensors.index.json"};
+    char what[128];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (i > 0)
+            folder_json("config.json", llama);
+        assert_int_equal(symlink("nowhere", folder_path(names[i])), 0);
+        (void)snprintf(what, sizeof what, "%s: cannot open: No such file or directory", names[i]);
+        folder_refused("", SW_E_FORMAT, what, "check the path");
+        assert_int_equal(remove(folder_path(names[i])), 0);
+        assert_int_equal(symlink(names[i], folder_path(names[i])), 0);
+        (void)snprintf(what, sizeof what, "%s: cannot open: Too many levels of symbolic links", names[i]);
+        folder_refused("", SW_E_FORMAT, what, "check the path");
+        assert_int_equal(remove(folder_path(names[i])), 0);
+    }
+    assert_int_equal(symlink("loop", folder_path("loop")), 0);
+    folder_refused("loop", SW_E_FORMAT, "loop: cannot open: Too many levels of symbolic links",
+                   "check the path");
+}
+
+static void a_shard_that_links_to_nowhere_does_not_pass_for_an_index_alone(void **state)
+{
+    (void)state;
+    folder_json("config.json", llama);
+    folder_index("model.norm.weight a.safetensors\n");
+    assert_int_equal(symlink("../../blobs/0123", folder_path("a.safetensors")), 0);
+    folder_refused("", SW_E_FORMAT, "a.safetensors: cannot open: No such file or directory",
+                   "check the path");
+}
+
 static void pointers_of_git_lfs_are_recognised(void **state)
 {
     (void)state;
@@ -410,6 +443,8 @@ int main(void)
         IN_FOLDER(folders_in_the_place_of_files_are_refused),
         IN_FOLDER(what_may_not_be_read_names_the_reason),
         IN_FOLDER(a_link_that_leads_nowhere_is_named),
+        IN_FOLDER(a_link_to_nowhere_does_not_pass_for_an_absent_file),
+        IN_FOLDER(a_shard_that_links_to_nowhere_does_not_pass_for_an_index_alone),
         IN_FOLDER(pointers_of_git_lfs_are_recognised),
         IN_FOLDER(empty_files_are_refused),
         IN_FOLDER(another_json_file_is_not_a_config),

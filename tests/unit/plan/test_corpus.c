@@ -372,7 +372,10 @@ static void check_stream(subject *s, const sw_spec *spec)
 static void check_backward(subject *s, const sw_spec *spec)
 {
     const sw_placement *out = first(&spec->out_src);
-    bool is_split = spec->type != SW_BOUNDARY_EMBED &&
+    /* what leaves as a partial sum is finished by the enclosing block, and so is the gradient that enters it
+     */
+    bool is_finished_outside = spec->out_dst.n > 0 && first(&spec->out_dst)->kind == SW_PLACE_PARTIAL;
+    bool is_split = spec->type != SW_BOUNDARY_EMBED && !is_finished_outside &&
                     (out->kind == SW_PLACE_PARTIAL || (out->kind == SW_PLACE_SHARD && out->dim == -1));
     bool stays_whole = s->at.tp > 1 && spec->in_src.n > 0 &&
                        first(&spec->in_src)->kind == SW_PLACE_REPLICATE &&

@@ -80,11 +80,11 @@ static void a_patch_changes_single_parameters(void **state)
 {
     (void)state;
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
-                       .overrides = "- match: model.layers.*.self_attn\n"
-                                    "  params: {+: {q_proj.weight: {tp: \"S(0;seg=8+8)\"}}}\n");
-    tiny_tp(&t, L0 "self_attn.q_proj.weight", "S(0;seg=8+8)");
-    tiny_tp(&t, L1 "self_attn.q_proj.weight", "S(0;seg=8+8)");
-    tiny_tp(&t, L0 "self_attn.k_proj.weight", "S(0)");
+                       .overrides = "- match: model.layers.*.mlp\n"
+                                    "  params: {+: {up_proj.weight: {tp: \"S(0;seg=16+16)\"}}}\n");
+    tiny_tp(&t, L0 "mlp.up_proj.weight", "S(0;seg=16+16)");
+    tiny_tp(&t, L1 "mlp.up_proj.weight", "S(0;seg=16+16)");
+    tiny_tp(&t, L0 "mlp.gate_proj.weight", "S(0)");
     tiny_silent(&t, "override_drops");
     tiny_drop(&t);
 }

@@ -197,6 +197,8 @@ static void an_entry_is_found_by_match_and_when(void **state)
 
 /* ---- refusals ---- */
 
+#define LOOK "shardwright/plan.h says what each field of sw_override takes"
+
 static void assert_refused(const sw_override *entry, const char *what, const char *help)
 {
     sw_overrides *o = empty_list();
@@ -217,7 +219,7 @@ static void structs_that_are_not_filled_in_are_refused(void **state)
     sw_override zero = {0};
     assert_refused(&zero, "sw_overrides_add(): struct_size is 0", "set struct_size = sizeof(sw_override)");
     sw_override no_match = {.struct_size = sizeof no_match};
-    assert_refused(&no_match, "override of '': match: is not given", "");
+    assert_refused(&no_match, "override of '': match: is not given", LOOK);
     assert_int_equal(sw_overrides_add(o, NULL, &err), SW_E_ARGUMENT);
     assert_string_equal(err.what, "sw_overrides_add(): no list, or no entry");
     assert_int_equal(sw_overrides_add(NULL, &no_match, &err), SW_E_ARGUMENT);
@@ -247,13 +249,13 @@ static void names_and_words_with_faults_are_refused(void **state)
 {
     (void)state;
     sw_override e = {.struct_size = sizeof e, .match = "a", .when = "low_precision"};
-    assert_refused(&e, "override of 'a': when: 'low_precision': is not tp, cp or ep", "");
+    assert_refused(&e, "override of 'a': when: 'low_precision': is not tp, cp or ep", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a\nb"};
-    assert_refused(&e, "override of 'a?b': match: has control characters", "");
+    assert_refused(&e, "override of 'a?b': match: has control characters", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .inner_target = ""};
-    assert_refused(&e, "override of 'a': inner_target: '': is empty", "");
+    assert_refused(&e, "override of 'a': inner_target: '': is empty", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .inner_target = "\xff"};
-    assert_refused(&e, "override of 'a': inner_target: '\xff': is not UTF-8", "");
+    assert_refused(&e, "override of 'a': inner_target: '?': is not UTF-8", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .inner_wrapper = "cp_rong"};
     assert_refused(&e, "override of 'a': inner_wrapper: unknown function 'cp_rong'",
                    "did you mean 'cp_ring'?");
@@ -263,11 +265,11 @@ static void names_and_words_with_faults_are_refused(void **state)
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .tp_divide_attrs = (const char *[]){"x", "y", "x", NULL}
     };
-    assert_refused(&e, "override of 'a': tp_divide_attrs: 'x': stands twice", "");
+    assert_refused(&e, "override of 'a': tp_divide_attrs: 'x': stands twice", LOOK);
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .tp_divide_attrs = (const char *[]){"a-b", NULL}
     };
-    assert_refused(&e, "override of 'a': tp_divide_attrs: 'a-b': is not the name of an attribute", "");
+    assert_refused(&e, "override of 'a': tp_divide_attrs: 'a-b': is not the name of an attribute", LOOK);
 }
 
 static void an_endless_list_of_attributes_is_refused(void **state)
@@ -279,7 +281,7 @@ static void an_endless_list_of_attributes_is_refused(void **state)
     sw_override e = {.struct_size = sizeof e, .match = "a", .tp_divide_attrs = attributes};
     assert_refused(
         &e, "override of 'a': tp_divide_attrs: more names than an override may list, or no NULL at the end",
-        "");
+        LOOK);
 }
 
 static void placements_with_faults_are_refused(void **state)
@@ -287,26 +289,26 @@ static void placements_with_faults_are_refused(void **state)
     (void)state;
     sw_override e = {.struct_size = sizeof e, .match = "a", .params = PLACES(ON("w", DP, SHARD, 0))};
     assert_refused(&e, "override of 'a': params: 'w': a data-parallel placement does not belong in a plan",
-                   "");
+                   LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .out_dst = PLACES(ON("w", EDP, SHARD, 0))};
     assert_refused(&e, "override of 'a': out_dst: 'w': a data-parallel placement does not belong in a plan",
-                   "");
+                   LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .in_src = PLACES(ON("w", PP, SHARD, 0))};
-    assert_refused(&e, "override of 'a': in_src: 'w': a pipeline placement does not belong in a plan", "");
+    assert_refused(&e, "override of 'a': in_src: 'w': a pipeline placement does not belong in a plan", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .in_src = PLACES(ON("w", COUNT_, SHARD, 0))};
-    assert_refused(&e, "override of 'a': in_src: 'w': no such axis", "");
+    assert_refused(&e, "override of 'a': in_src: 'w': no such axis", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .params = PLACES(ON("w", TP, PARTIAL, 0))};
-    assert_refused(&e, "override of 'a': params: 'w': a stored parameter cannot be partial", "");
+    assert_refused(&e, "override of 'a': params: 'w': a stored parameter cannot be partial", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .params = PLACES(ON("w", TP, KIND_COUNT_, 0))};
-    assert_refused(&e, "override of 'a': params: 'w': no such kind of placement", "");
+    assert_refused(&e, "override of 'a': params: 'w': no such kind of placement", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .params = PLACES(ON(NULL, TP, SHARD, 0))};
-    assert_refused(&e, "override of 'a': params: a place without a name", "");
+    assert_refused(&e, "override of 'a': params: a place without a name", LOOK);
     e = (sw_override){.struct_size = sizeof e, .match = "a", .in_dst = PLACES(ON("", TP, SHARD, 0))};
-    assert_refused(&e, "override of 'a': in_dst: '': is empty", "");
+    assert_refused(&e, "override of 'a': in_dst: '': is empty", LOOK);
     e = (sw_override){.struct_size = sizeof e,
                       .match = "a",
                       .in_dst = PLACES(ON("x", TP, SHARD, 0), ON("y", TP, SHARD, 0), ON("x", TP, SHARD, 1))};
-    assert_refused(&e, "override of 'a': in_dst: 'x': an axis is placed twice", "");
+    assert_refused(&e, "override of 'a': in_dst: 'x': an axis is placed twice", LOOK);
 }
 
 static void fields_with_faults_are_refused(void **state)
@@ -318,20 +320,20 @@ static void fields_with_faults_are_refused(void **state)
     sw_override e = {
         .struct_size = sizeof e, .match = "a", .in_src = {SW_FIELD_PATCH, 1, &place}
     };
-    assert_refused(&e, "override of 'a': in_src: no such mode for this field", "");
+    assert_refused(&e, "override of 'a': in_src: no such mode for this field", LOOK);
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .params = {(sw_field_mode)9, 0, NULL}
     };
-    assert_refused(&e, "override of 'a': params: no such mode for this field", "");
+    assert_refused(&e, "override of 'a': params: no such mode for this field", LOOK);
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .params = {SW_FIELD_UNSET, 1, &place}
     };
     (void)snprintf(what, sizeof what, "override of 'a': params: %s", counted);
-    assert_refused(&e, what, "");
+    assert_refused(&e, what, LOOK);
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .params = {SW_FIELD_VALUE, 1, NULL}
     };
-    assert_refused(&e, what, "");
+    assert_refused(&e, what, LOOK);
 
     sw_segment segment = {8, 1, 2};
     sw_cut cut = {1, 0, &segment};
@@ -339,7 +341,7 @@ static void fields_with_faults_are_refused(void **state)
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .params = {SW_FIELD_VALUE, 1, &place}
     };
-    assert_refused(&e, "override of 'a': params: 'x': a cut needs 1 to 65536 segments", "");
+    assert_refused(&e, "override of 'a': params: 'x': a cut needs 1 to 65536 segments", LOOK);
     cut.n_segments = 1;
     e = (sw_override){
         .struct_size = sizeof e, .match = "a", .out_src = {SW_FIELD_VALUE, 1, &place}
@@ -348,7 +350,7 @@ static void fields_with_faults_are_refused(void **state)
         &e,
         "override of 'a': out_src: 'x': a composed cut belongs in params; inputs and outputs are cut into "
         "equal pieces",
-        "");
+        LOOK);
 }
 
 static void too_many_places_are_refused(void **state)

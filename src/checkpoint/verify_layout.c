@@ -1,0 +1,235 @@
+/*
+ * The layout of a sharded folder (checkpoint/verify.h): what its files say of themselves, and what the plan
+ * beside them says, against the manifest.
+ */
+#include "checkpoint/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "checkpoint/format.h"
+#include "checkpoint/opening.h"
+#include "checkpoint/rank_file.h"
+#include "checkpoint/slices.h"
+#include "checkpoint/target.h"
+
+static const char other_run[] = "put the file of this checkpoint there";
+
+static void drop_plan(sw_plan **plan)
+{
+    sw_plan_destroy(*plan);
+}
+
+static void drop_target(sw_target **target)
+{
+    sw_target_destroy(*target);
+}
+
+/* ---- what files say of themselves ---- */
+
+/* One file while its slices are read. */
+typedef struct looking {
+    const sw_verifying *v;
+    uint32_t file;
+    uint32_t n_others; /* tensors that it says to hold otherwise */
+    uint32_t first;    /* of them */
+} looking;
+
+static const sw_store_part *part_in(const sw_store *store, const sw_store_tensor *t, uint32_t file)
+{
+    for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
+        if (store->parts[i].file == file)
+            return &store->parts[i];
+    }
+    return NULL;
+}
+
+static bool is_same(const sw_held *said, const sw_store_part *p)
+{
+    return sw_part_equal(&said->part, &p->part) && said->is_replica == p->is_replica &&
+           (p->is_replica || sw_part_equal(&said->owned, &p->owned));
+}
+
+static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_error *err)
+{
+    looking *l = user;
+    const sw_store *store = l->v->store;
+    const sw_store_tensor *t = sw_store_find(store, record->name.bytes, record->name.length);
+    const sw_store_part *p = t == NULL ? NULL : part_in(store, t, l->file);
+
+    (void)err;
+    if (p == NULL) /* told when the headers were read */
+        return SW_OK;
+    bool is_right = record->n_dims == t->shape->n_dims &&
+                    memcmp(record->dims, t->shape->dims, record->n_dims * sizeof *record->dims) == 0 &&
+                    is_same(&record->held, p);
+    if (!is_right && l->n_others++ == 0)
+        l->first = (uint32_t)(t - store->tensors);
+    return SW_OK;
+}
+
+static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena)
+{
+    const sw_store_file *file = &v->store->files[f];
+    sw_rank_file found SW_AUTO(sw_rank_file_close) = {0};
+    sw_regions_reader regions SW_AUTO(sw_regions_reader_clear) = {.arena = arena};
+    looking l = {v, f, 0, 0};
+    sw_error why = {0};
+    sw_opening o = {.store = v->store, .err = &why};
+
+    if (file->is_missing)
+        return SW_OK;
+    sw_status status = sw_rank_file_open(&found, &o, file->path);
+    if (status == SW_OK && found.slices.bytes != NULL)
+        status = sw_slices_read(found.slices, file->path, &regions, look_at_slice, &l, &why);
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(v->err, status, why.help, "%s", why.what);
+    if (status != SW_OK)
+        sw_verify_fault(v, "file_damaged", file->name, why.help, "%s", why.what);
+    if (l.n_others > 0)
+        sw_verify_fault(v, "slices_differ", file->name, other_run,
+                        "its metadata say otherwise than the manifest which regions it holds of %" PRIu32
+                        " tensors, the first is %.200s",
+                        l.n_others, v->store->tensors[l.first].name);
+    return SW_OK;
+}
+
+static sw_status look_at_files(const sw_verifying *v)
+{
+    sw_status status = SW_OK;
+
+    if (!v->store->has_manifest) /* then there is nothing but what they say */
+        return SW_OK;
+    for (uint32_t f = 0; f < v->store->n_files && status == SW_OK; f++) {
+        sw_arena *arena = sw_arena_create(0);
+        status = arena == NULL ? SW_FAIL(v->err, SW_E_NO_MEMORY, "", "%s: no memory", v->path)
+                               : look_at_file(v, f, arena);
+        sw_arena_destroy(arena);
+    }
+    return status;
+}
+
+/* ---- the plan ---- */
+
+/* The first file that is not laid out as the plan says; n_files: all are. */
+static uint32_t compare_files(const sw_store *store, const sw_target *target)
+{
+    uint32_t f = 0;
+
+    while (f < store->n_files && f < target->n_files &&
+           strcmp(store->files[f].name, target->files[f].name) == 0)
+        f++;
+    return f;
+}
+
+static const sw_store_tensor *compare_parts(const sw_store *store, const sw_target *target)
+{
+    for (uint32_t f = 0; f < target->n_files; f++) {
+        for (uint32_t i = 0; i < target->files[f].n_parts; i++) {
+            const sw_target_part *want = &target->parts[target->files[f].first_part + i];
+            const sw_store_tensor *t = &store->tensors[want->tensor];
+            const sw_store_part *p = part_in(store, t, f);
+            sw_held held = {want->part, want->owned, want->is_replica};
+            if (p == NULL || !is_same(&held, p))
+                return t;
+        }
+    }
+    return NULL;
+}
+
+static sw_status compare_plan(const sw_verifying *v, const sw_plan *plan)
+{
+    static const char help[] = "put the plan there that the checkpoint was written by";
+    const sw_store *store = v->store;
+    sw_target *target SW_AUTO(drop_target) = NULL;
+    sw_error why = {0};
+
+    if (plan->fingerprint != store->fingerprint) {
+        sw_verify_fault(v, "plan_foreign", SW_PLAN_NAME, help,
+                        "is of another model: its fingerprint is %016" PRIx64
+                        ", the checkpoint's %016" PRIx64,
+                        plan->fingerprint, store->fingerprint);
+        return SW_OK;
+    }
+    sw_status status = sw_target_of_plan(&target, store, plan, &why);
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(v->err, status, why.help, "%s", why.what);
+    if (status != SW_OK) {
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help, "cannot be laid out: %.400s", why.what);
+        return SW_OK;
+    }
+    uint32_t same = compare_files(store, target);
+    const sw_store_tensor *other = NULL;
+    if (same < store->n_files || same < target->n_files)
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
+                        "lays out %" PRIu32 " files, the checkpoint has %" PRIu32
+                        "; the first that differs is %s",
+                        target->n_files, store->n_files,
+                        same < target->n_files ? target->files[same].name : store->files[same].name);
+    else if ((other = compare_parts(store, target)) != NULL)
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
+                        "cuts %.200s otherwise than the checkpoint has it", other->name);
+    return SW_OK;
+}
+
+static sw_status look_at_plan(const sw_verifying *v)
+{
+    sw_plan *plan SW_AUTO(drop_plan) = NULL;
+    sw_error why = {0};
+
+    if (v->store->plan_path == NULL) {
+        sw_verify_remark(v, "plan_missing", SW_PLAN_NAME, "everything can be read without it",
+                         "is not there, so the layout is not compared with it");
+        return SW_OK;
+    }
+    sw_status status = sw_plan_load(&plan, v->store->plan_path, &why);
+    if (status == SW_OK)
+        return compare_plan(v, plan);
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(v->err, status, why.help, "%s", why.what);
+    sw_verify_fault(v, "plan_damaged", SW_PLAN_NAME, why.help, "%s", why.what);
+    return SW_OK;
+}
+
+sw_status sw_verify_layout(const sw_verifying *v)
+{
+    if (v->store->kind != SW_STORE_SHARDED)
+        return SW_OK;
+    SW_TRY(look_at_files(v));
+    return look_at_plan(v);
+}
+
+/* ---- files that nobody names ---- */
+
+/* A file of the folder with the coordinate of `found`; NULL: none. */
+static const sw_store_file *file_at(const sw_store *store, sw_coord coord)
+{
+    for (uint32_t f = 0; f < store->n_files; f++) {
+        const sw_store_file *file = &store->files[f];
+        if (file->pp == coord.pp && file->tp == coord.tp && file->ep == coord.ep)
+            return file;
+    }
+    return NULL;
+}
+
+void sw_verify_extra_file(const sw_verifying *v, const char *name)
+{
+    static const char help[] = "move it away";
+    sw_rank_file found SW_AUTO(sw_rank_file_close) = {0};
+    sw_error why = {0};
+    sw_opening o = {.store = v->store, .err = &why};
+    const char *path = sw_opening_path(&o, name);
+    char coord[SW_COORD_TEXT_BYTES];
+
+    if (path != NULL && sw_rank_file_open(&found, &o, path) == SW_OK) {
+        const sw_store_file *same = file_at(v->store, found.coord);
+        sw_coord_text(found.coord, coord);
+        if (same != NULL && found.fingerprint == v->store->fingerprint) {
+            sw_verify_fault(v, "file_duplicate", name, help, "is the file of %s once more, besides %s", coord,
+                            same->name);
+            return;
+        }
+    }
+    sw_verify_fault(v, "file_extra", name, help, "stands beside the manifest, which does not name it");
+}

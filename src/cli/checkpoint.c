@@ -1,0 +1,193 @@
+/* The commands on checkpoints, what they share (cli/checkpoint.h). */
+#include "cli/checkpoint.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "io/json_write.h"
+#include "plan/explain_text.h"
+
+enum { MOST_THREADS = 16 };
+
+/* ---- a call ---- */
+
+static bool has_row(const sw_run *run, uint32_t row)
+{
+    return row != SW_NO_ROW && sw_arguments_has(&run->arguments, row);
+}
+
+sw_status sw_work_begin(sw_work *work, sw_run *run, const sw_work_rows *rows, sw_error *err)
+{
+    *work = (sw_work){.run = run, .rows = rows};
+    work->options = (sw_checkpoint_options)SW_CHECKPOINT_OPTIONS_INIT;
+    if (rows->output != SW_NO_ROW)
+        SW_TRY(sw_arguments_require(&run->arguments, rows->output, &work->out, err));
+    if (rows->threads != SW_NO_ROW)
+        SW_TRY(
+            sw_arguments_u32(&run->arguments, rows->threads, 1, MOST_THREADS, &work->options.threads, err));
+    work->options.replace = has_row(run, rows->replace);
+    work->options.report = run->report;
+    work->options.on_progress = sw_meter_report;
+    work->options.user = &work->meter;
+    sw_meter_init(&work->meter, run->messages, has_row(run, rows->quiet));
+    sw_interrupt_watch();
+    return SW_OK;
+}
+
+void sw_work_end(sw_work *work)
+{
+    sw_meter_end(&work->meter);
+}
+
+static void put_number(sw_json_writer *writer, const char *key, uint64_t value)
+{
+    sw_json_key(writer, key);
+    sw_json_put_u64(writer, value);
+}
+
+static void put_json(const sw_checkpoint_result *result, sw_buffer *out)
+{
+    sw_json_writer writer;
+
+    sw_json_write_init(&writer, out, false);
+    sw_json_begin_object(&writer);
+    put_number(&writer, "files", result->files);
+    put_number(&writer, "elements", result->elements);
+    put_number(&writer, "covered", result->covered);
+    put_number(&writer, "replicas", result->replicas);
+    put_number(&writer, "bytes_read", result->bytes_read);
+    put_number(&writer, "bytes_written", result->bytes_written);
+    sw_json_end_object(&writer);
+    sw_buffer_putc(out, '\n');
+}
+
+void sw_work_put(const sw_work *work, const char *where, const char *done, uint64_t bytes)
+{
+    const sw_checkpoint_result *result = &work->result;
+    sw_buffer *out = &work->run->out;
+    char size[SW_TEXT_NUMBER];
+
+    if (has_row(work->run, work->rows->quiet))
+        return;
+    if (has_row(work->run, work->rows->json)) {
+        put_json(result, out);
+        return;
+    }
+    sw_text_line(out, "%s: %" PRIu32 " file%s, %s %s", where, result->files, result->files == 1 ? "" : "s",
+                 sw_text_bytes(size, (double)bytes), done);
+    if (work->options.has_pick)
+        sw_text_line(out,
+                     "covered %" PRIu64 " of %" PRIu64 " elements, each once; %" PRIu64
+                     " replicas not compared, those of rank %" PRIu32 " taken",
+                     result->covered, result->elements, result->replicas, work->options.pick);
+    else
+        sw_text_line(out,
+                     "covered %" PRIu64 " of %" PRIu64 " elements, each once; %" PRIu64 " replicas equal",
+                     result->covered, result->elements, result->replicas);
+}
+
+/* ---- shard and reshard ---- */
+
+enum {
+    OPT_MESH,
+    OPT_EP,
+    OPT_PLAN,
+    OPT_NO_SP,
+    OPT_LOSS_PARALLEL,
+    OPT_OVERRIDES,
+    OPT_STRICT,
+    OPT_ALLOW_UNCOVERED,
+    OPT_OUTPUT,
+    OPT_REPLACE,
+    OPT_THREADS,
+    OPT_QUIET,
+    OPT_JSON
+};
+
+// clang-format off
+const sw_option sw_planned_options[] = {
+    [OPT_MESH]            = SW_OPTION_MESH,
+    [OPT_EP]              = SW_OPTION_EP,
+    [OPT_PLAN]            = { "plan",            'p', "FILE", "a plan file, in the place of --mesh and what goes with it" },
+    [OPT_NO_SP]           = { "no-sp",           0,   NULL,   "activations between boundaries stay whole over tp" },
+    [OPT_LOSS_PARALLEL]   = { "loss-parallel",   0,   NULL,   "logits stay cut along the vocabulary" },
+    [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
+    [OPT_STRICT]          = { "strict",          0,   NULL,   "unused overrides and fallbacks are errors" },
+    [OPT_ALLOW_UNCOVERED] = { "allow-uncovered", 0,   NULL,   "keep parameters whole that no rule places" },
+    [OPT_OUTPUT]          = SW_OPTION_OUTPUT_FOLDER,
+    [OPT_REPLACE]         = SW_OPTION_REPLACE,
+    [OPT_THREADS]         = SW_OPTION_THREADS,
+    [OPT_QUIET]           = SW_OPTION_QUIET_WORK,
+    [OPT_JSON]            = SW_OPTION_JSON,
+    { 0 },
+};
+// clang-format on
+
+static const sw_work_rows planned_rows = {OPT_OUTPUT, OPT_REPLACE, OPT_THREADS, OPT_QUIET, OPT_JSON};
+
+/* What a command line makes, freed together: the plan borrows the model. */
+typedef struct planning {
+    sw_model *model;
+    sw_mesh *mesh;
+    sw_overrides *overrides;
+    sw_plan *plan;
+} planning;
+
+static void drop_planning(planning *p)
+{
+    sw_plan_destroy(p->plan);
+    sw_overrides_destroy(p->overrides);
+    sw_mesh_destroy(p->mesh);
+    sw_model_close(p->model);
+}
+
+/* A plan file has been planned already: whatever planning takes does not go with it. */
+static sw_status check_line(const sw_arguments *arguments, sw_error *err)
+{
+    static const uint32_t rows[] = {OPT_MESH,      OPT_EP,     OPT_NO_SP,          OPT_LOSS_PARALLEL,
+                                    OPT_OVERRIDES, OPT_STRICT, OPT_ALLOW_UNCOVERED};
+
+    for (size_t i = 0; i < SW_COUNT(rows); i++)
+        SW_TRY(sw_arguments_exclude(arguments, OPT_PLAN, rows[i], err));
+    if (!sw_arguments_has(arguments, OPT_PLAN) && !sw_arguments_has(arguments, OPT_MESH))
+        return SW_FAIL(err, SW_E_ARGUMENT, "--mesh tp=4, or --plan FILE as `shardwright plan -o` writes it",
+                       "neither --mesh AXES nor --plan FILE is given");
+    return SW_OK;
+}
+
+static sw_status make_plan(planning *p, sw_run *run, const sw_planned *planned, sw_error *err)
+{
+    const sw_arguments *arguments = &run->arguments;
+    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
+
+    if (sw_arguments_has(arguments, OPT_PLAN))
+        return sw_plan_load(&p->plan, arguments->values[OPT_PLAN], err);
+    SW_TRY(sw_input_mesh(&p->mesh, arguments, OPT_MESH, OPT_EP, err));
+    SW_TRY(sw_input_overrides(&p->overrides, arguments, OPT_OVERRIDES, err));
+    SW_TRY(planned->open(&p->model, arguments->operands[0], err));
+    choices.no_sequence_parallel = sw_arguments_has(arguments, OPT_NO_SP);
+    choices.loss_parallel = sw_arguments_has(arguments, OPT_LOSS_PARALLEL);
+    choices.strict = sw_arguments_has(arguments, OPT_STRICT);
+    choices.allow_uncovered = sw_arguments_has(arguments, OPT_ALLOW_UNCOVERED);
+    choices.overrides = p->overrides;
+    choices.report = run->report;
+    return sw_plan_create(&p->plan, p->model, p->mesh, &choices, err);
+}
+
+sw_status sw_run_planned(sw_run *run, const sw_planned *planned, sw_error *err)
+{
+    planning p SW_AUTO(drop_planning) = {0};
+    sw_work work;
+
+    SW_TRY(check_line(&run->arguments, err));
+    SW_TRY(sw_work_begin(&work, run, &planned_rows, err));
+    SW_TRY(make_plan(&p, run, planned, err));
+    sw_status status =
+        planned->run(run->arguments.operands[0], p.plan, work.out, &work.options, &work.result, err);
+    sw_work_end(&work);
+    if (status == SW_OK)
+        sw_work_put(&work, work.out, "written", work.result.bytes_written);
+    return status;
+}
