@@ -44,6 +44,7 @@ valgrind_units() {
 step clang preset clang
 step planner planner_alone
 step optimised optimised
+step faults sh tests/fault/kill.sh build/release-test/bin --long
 step tsan preset tsan
 step valgrind valgrind_units
 step coverage scripts/coverage.sh

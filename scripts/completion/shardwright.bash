@@ -26,15 +26,17 @@ _shardwright()
     case $before in
         -o) before=--output ;;
         -m) before=--mesh ;;
+        -p) before=--plan ;;
         -r) before=--rank ;;
     esac
     local options=()
     while read -r option argument; do
         options+=("$option")
         if [ "$option" = "$before" ] && [ -n "$argument" ]; then
-            if [ "$argument" = FILE ]; then
-                mapfile -t COMPREPLY < <(compgen -f -- "$word")
-            fi
+            case $argument in
+                FILE | MODEL) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+                FOLDER) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+            esac
             return
         fi
     done < <(_shardwright_words "$program" "$command")

@@ -1,6 +1,7 @@
 /*
  * The one way to the heap. The countdown and the count of live blocks are per thread, so tests of one thread
- * do not disturb another. The only mutable state of the libraries outside their objects.
+ * do not disturb another. With the fault of disk.c the only mutable state of the
+ * libraries outside their objects.
  */
 #include "base/alloc.h"
 

@@ -53,17 +53,45 @@ static bool match_one(const char *pattern, char c, const char **next)
     return *pattern == '?' || *pattern == c;
 }
 
-bool sw_glob_match(const char *pattern, const char *text)
+sw_glob sw_glob_of(const char *pattern)
 {
+    sw_glob glob = {.pattern = pattern, .length = strlen(pattern), .head = strcspn(pattern, "*?[")};
+
+    while (glob.tail < glob.length - glob.head &&
+           strchr("*?[]", pattern[glob.length - glob.tail - 1]) == NULL)
+        glob.tail++;
+    glob.last = glob.length == 0 ? '\0' : pattern[glob.length - 1];
+    return glob;
+}
+
+/* Most names are told apart here, and most of those by their last character. */
+static bool ends_alike(const sw_glob *glob, const char *text, size_t length)
+{
+    if (length < glob->head + glob->tail || (glob->tail > 0 && text[length - 1] != glob->last))
+        return false;
+    return memcmp(text + length - glob->tail, glob->pattern + glob->length - glob->tail, glob->tail) == 0 &&
+           memcmp(text, glob->pattern, glob->head) == 0;
+}
+
+bool sw_glob_match_in(const sw_glob *glob, const char *text, size_t length, uint64_t *steps)
+{
+    const char *pattern = glob->pattern + glob->head;
+    const char *end = text + length;
     const char *star = NULL;  /* pattern behind the last `*` */
     const char *retry = NULL; /* text from which that `*` would take one more */
     const char *next = NULL;
 
-    while (*text != '\0') {
+    ++*steps;
+    if (!ends_alike(glob, text, length))
+        return false;
+    text += glob->head;
+    while (text < end) {
+        ++*steps;
         if (*pattern == '*') {
             star = ++pattern;
             retry = text;
         } else if (*pattern != '\0' && match_one(pattern, *text, &next)) {
+            *steps += (uint64_t)(next - pattern) - 1; /* a set costs its length */
             pattern = next;
             text++;
         } else if (star != NULL) {
@@ -76,4 +104,12 @@ bool sw_glob_match(const char *pattern, const char *text)
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
+}
+
+bool sw_glob_match(const char *pattern, const char *text)
+{
+    sw_glob glob = sw_glob_of(pattern);
+    uint64_t steps = 0;
+
+    return sw_glob_match_in(&glob, text, strlen(text), &steps);
 }

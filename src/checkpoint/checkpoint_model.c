@@ -31,9 +31,11 @@ sw_status sw_checkpoint_model(sw_model **out, const char *path, sw_error *err)
 {
     sw_store *store SW_AUTO(drop_store) = NULL;
     sw_tensor_list list SW_AUTO(sw_tensor_list_clear) = {0};
+    sw_store_kind kind = SW_STORE_HF;
 
     *out = NULL;
-    if (!sw_store_is_sharded(path))
+    SW_TRY(sw_store_kind_of(path, &kind, err));
+    if (kind == SW_STORE_HF)
         return sw_model_open(out, path, err);
     SW_TRY(sw_store_open(&store, path, NULL, err));
     SW_TRY(list_parameters(&list, store, err));

@@ -362,7 +362,10 @@ sw_status sw_contents_make(sw_contents *out, const char *path, bool all, sw_repo
     *out = (sw_contents){.arena = sw_arena_create(0)};
     if (out->arena == NULL)
         return no_memory(&m);
-    sw_status status = sw_store_is_sharded(path) ? list_sharded(&m, report) : list_model(&m);
+    sw_store_kind kind = SW_STORE_HF;
+    sw_status status = sw_store_kind_of(path, &kind, err);
+    if (status == SW_OK)
+        status = kind == SW_STORE_SHARDED ? list_sharded(&m, report) : list_model(&m);
     if (status != SW_OK)
         sw_contents_clear(out);
     return status;

@@ -146,7 +146,7 @@ sw_status sw_parts_cover(const sw_part *owners, uint32_t n_owners, const uint64_
         elems *= dims[d];
     for (uint32_t i = 0; i < n_owners; i++) {
         if (!sw_part_fits(&owners[i], dims, n_dims))
-            return SW_FAIL(err, SW_E_FORMAT, "", "a region leaves the tensor");
+            return SW_FAIL(err, SW_E_FORMAT, "copy the folder again", "a region leaves the tensor");
     }
     if (n_owners > 0)
         SW_TRY(look_at_all(&s, n_owners, err));

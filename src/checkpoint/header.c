@@ -57,7 +57,8 @@ static bool read_tensor(sw_json *json, sw_header_tensor *tensor)
                        : sw_json_text_is(key, "data_offsets") ? read_offsets(json, tensor)
                                                               : sw_json_skip(json);
         if (!is_read)
-            return json->status == SW_OK && sw_json_fail(json, "", "a damaged tensor record");
+            return json->status == SW_OK &&
+                   sw_json_fail(json, "copy the file again", "a damaged tensor record");
     }
     return json->status == SW_OK;
 }

@@ -18,6 +18,8 @@
 
 enum { MOST_PARTS = 1 << 24, LONGEST_DTYPE = 64, SHOWN = 150 };
 
+static const char damaged[] = "copy it again; without manifest.json the files tell of themselves";
+
 typedef struct reader {
     sw_json json;
     sw_store *store;
@@ -68,14 +70,14 @@ static bool read_object(reader *r, const char *what, const field *fields, size_t
             return sw_json_fail(&r->json, "this program may be older than the file", "%s has no key '%.*s'",
                                 what, shown(key), key.bytes);
         if ((seen & (1U << i)) != 0)
-            return sw_json_fail(&r->json, "", "'%s' stands twice in %s", fields[i].name, what);
+            return sw_json_fail(&r->json, damaged, "'%s' stands twice in %s", fields[i].name, what);
         seen |= 1U << i;
         if (!fields[i].read(r, (char *)into + fields[i].offset))
             return false;
     }
     for (size_t i = 0; i < n_fields && r->json.status == SW_OK; i++) {
         if (fields[i].is_required && (seen & (1U << i)) == 0)
-            return sw_json_fail(&r->json, "", "%s lacks '%s'", what, fields[i].name);
+            return sw_json_fail(&r->json, damaged, "%s lacks '%s'", what, fields[i].name);
     }
     return r->json.status == SW_OK;
 }
@@ -94,7 +96,7 @@ static bool read_u32(reader *r, void *at)
     if (!sw_json_u64(&r->json, &value))
         return false;
     if (value > INT32_MAX)
-        return sw_json_fail(&r->json, "", "the number %" PRIu64 " is too large here", value);
+        return sw_json_fail(&r->json, damaged, "the number %" PRIu64 " is too large here", value);
     *(uint32_t *)at = (uint32_t)value;
     return true;
 }
@@ -116,7 +118,7 @@ static bool read_hex(reader *r, void *at)
     if (!sw_json_string(&r->json, &text))
         return false;
     return sw_hex_parse(at, text.bytes, text.length) ||
-           sw_json_fail(&r->json, "", "'%.*s' is not 16 hexadecimal digits", shown(text), text.bytes);
+           sw_json_fail(&r->json, damaged, "'%.*s' is not 16 hexadecimal digits", shown(text), text.bytes);
 }
 
 /* ---- files ---- */
@@ -138,7 +140,7 @@ static bool read_file_name(reader *r, void *at)
     if (name == NULL || sw_map_put(&r->file_names, name, text.length, 0, &is_new) == NULL)
         return no_memory(r);
     *(const char **)at = name;
-    return is_new || sw_json_fail(&r->json, "", "the file '%.150s' stands twice", name);
+    return is_new || sw_json_fail(&r->json, damaged, "the file '%.150s' stands twice", name);
 }
 
 static bool read_file(reader *r, uint32_t *capacity)
@@ -153,7 +155,7 @@ static bool read_file(reader *r, uint32_t *capacity)
     sw_store *store = r->store;
 
     if (store->n_files == SW_MAX_SHARDS)
-        return sw_json_fail(&r->json, "", "more than %d files", SW_MAX_SHARDS);
+        return sw_json_fail(&r->json, damaged, "more than %d files", SW_MAX_SHARDS);
     if (store->n_files == *capacity) {
         uint32_t wanted = *capacity == 0 ? 16 : *capacity * 2;
         sw_store_file *grown = sw_realloc(store->files, wanted * sizeof *grown);
@@ -202,7 +204,7 @@ static bool read_dtype(reader *r, void *at)
     if (!sw_json_string(&r->json, &word))
         return false;
     if (word.length == 0 || word.length > LONGEST_DTYPE || memchr(word.bytes, '\0', word.length) != NULL)
-        return sw_json_fail(&r->json, "", "'%.*s' is not a dtype", shown(word), word.bytes);
+        return sw_json_fail(&r->json, damaged, "'%.*s' is not a dtype", shown(word), word.bytes);
     t->dtype = sw_dtype_of(word.bytes, word.length);
     t->word = sw_store_dtype_word(r->store, t->dtype, word);
     return t->word != NULL || no_memory(r);
@@ -216,7 +218,7 @@ static bool read_shape(reader *r, void *at)
         return false;
     while (sw_json_next_element(&r->json)) {
         if (t->n_dims == SW_MAX_DIMS)
-            return sw_json_fail(&r->json, "", "more than %d dims", SW_MAX_DIMS);
+            return sw_json_fail(&r->json, damaged, "more than %d dims", SW_MAX_DIMS);
         if (!sw_json_u64(&r->json, &t->dims[t->n_dims++]))
             return false;
     }
@@ -251,7 +253,7 @@ static bool add_part(reader *r, const piece *p)
     sw_store *store = r->store;
 
     if (store->n_parts == MOST_PARTS)
-        return sw_json_fail(&r->json, "", "more than %d parts of tensors", MOST_PARTS);
+        return sw_json_fail(&r->json, damaged, "more than %d parts of tensors", MOST_PARTS);
     if (store->n_parts == r->parts_capacity) {
         uint32_t wanted = r->parts_capacity == 0 ? 256 : r->parts_capacity * 2;
         sw_store_part *grown = sw_realloc(store->parts, wanted * sizeof *grown);
@@ -289,15 +291,16 @@ static bool read_parts(reader *r, void *unused)
         if (!read_object(r, "a part", fields, SW_COUNT(fields), &p))
             return false;
         if (p.file >= store->n_files)
-            return sw_json_fail(&r->json, "", "file %" PRIu32 " of %" PRIu32 " that stand before the tensors",
-                                p.file, store->n_files);
+            return sw_json_fail(&r->json, damaged,
+                                "file %" PRIu32 " of %" PRIu32 " that stand before the tensors", p.file,
+                                store->n_files);
         if (store->n_parts > first && p.file <= store->parts[store->n_parts - 1].file)
-            return sw_json_fail(&r->json, "", "file %" PRIu32 " holds it twice, or parts are not in order",
-                                p.file);
+            return sw_json_fail(&r->json, damaged,
+                                "file %" PRIu32 " holds it twice, or parts are not in order", p.file);
         if (!add_part(r, &p))
             return false;
     }
-    return r->json.status == SW_OK && (store->n_parts > first || sw_json_fail(&r->json, "", "no parts"));
+    return r->json.status == SW_OK && (store->n_parts > first || sw_json_fail(&r->json, damaged, "no parts"));
 }
 
 static bool add_tensor(reader *r, const record *t, uint32_t first_part)
@@ -316,7 +319,7 @@ static bool add_tensor(reader *r, const record *t, uint32_t first_part)
     }
     for (uint32_t i = first_part; i < store->n_parts; i++) {
         if (!sw_part_fits(&store->parts[i].part, shape->dims, shape->n_dims))
-            return sw_json_fail(json, "", "a region leaves the tensor or has other dims");
+            return sw_json_fail(json, damaged, "a region leaves the tensor or has other dims");
     }
     if (store->n_tensors == r->tensors_capacity) {
         uint32_t wanted = r->tensors_capacity == 0 ? 256 : r->tensors_capacity * 2;

@@ -227,7 +227,7 @@ static sw_status from_one(sw_part *out, const boxes *b, sw_arena *arena, sw_erro
     for (uint32_t d = 0; d < b->n_dims; d++) {
         ranges[d].begin = b->begins[d];
         if (!sw_add_u64(b->begins[d], b->extents[d], &ranges[d].end))
-            return SW_FAIL(err, SW_E_FORMAT, "", "a region ends beyond 64 bits");
+            return SW_FAIL(err, SW_E_FORMAT, "copy the folder again", "a region ends beyond 64 bits");
         along[d] = (sw_pieces){b->extents[d] == 0 ? 0 : 1, &ranges[d]};
     }
     *out = (sw_part){b->n_dims, along};
@@ -242,8 +242,8 @@ sw_status sw_part_from_boxes(sw_part *out, const uint64_t *begins, const uint64_
     uint32_t step = 1;
 
     if (n_dims > SW_MAX_DIMS)
-        return SW_FAIL(err, SW_E_LIMIT, "", "%" PRIu32 " dims, at most %d are supported", n_dims,
-                       SW_MAX_DIMS);
+        return SW_FAIL(err, SW_E_LIMIT, "check that the file is right",
+                       "%" PRIu32 " dims, at most %d are supported", n_dims, SW_MAX_DIMS);
     if (n_boxes == 1)
         return from_one(out, &b, arena, err);
     for (uint32_t d = n_dims; d-- > 0; step *= n_along[d])

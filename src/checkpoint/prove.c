@@ -214,7 +214,7 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
             if (!is_copy(p))
                 continue;
             if (on_progress != NULL && !on_progress(&progress, user))
-                return SW_FAIL(err, SW_E_IO, "", "stopped");
+                return SW_FAIL(err, SW_E_IO, "run it again to start over", "stopped");
             SW_TRY(compare_one(&c, t, p, err));
             progress.done += p->n_bytes;
             if (c.differs)

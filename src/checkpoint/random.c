@@ -4,26 +4,40 @@
  */
 #include "checkpoint/random.h"
 
+#include <string.h>
+
 #include "base/map.h"
 #include "base/status.h"
 #include "checkpoint/fixed_math.h"
 
 /* ---- bits ---- */
 
+enum { ROUNDS = 10 };
+
+static inline void one_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, const uint32_t key[2])
+{
+    uint64_t a = UINT64_C(0xd2511f53) * *c0;
+    uint64_t b = UINT64_C(0xcd9e8d57) * *c2;
+
+    *c0 = (uint32_t)(b >> 32) ^ *c1 ^ key[0];
+    *c1 = (uint32_t)b;
+    *c2 = (uint32_t)(a >> 32) ^ *c3 ^ key[1];
+    *c3 = (uint32_t)a;
+}
+
+static inline void next_key(uint32_t key[2])
+{
+    key[0] += 0x9e3779b9;
+    key[1] += 0xbb67ae85;
+}
+
 void sw_philox(uint32_t block[4], const uint32_t key[2])
 {
-    uint32_t k0 = key[0];
-    uint32_t k1 = key[1];
+    uint32_t at[2] = {key[0], key[1]};
 
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = UINT64_C(0xd2511f53) * block[0];
-        uint64_t b = UINT64_C(0xcd9e8d57) * block[2];
-        block[0] = (uint32_t)(b >> 32) ^ block[1] ^ k0;
-        block[1] = (uint32_t)b;
-        block[2] = (uint32_t)(a >> 32) ^ block[3] ^ k1;
-        block[3] = (uint32_t)a;
-        k0 += 0x9e3779b9;
-        k1 += 0xbb67ae85;
+    for (int round = 0; round < ROUNDS; round++) {
+        one_round(&block[0], &block[1], &block[2], &block[3], at);
+        next_key(at);
     }
 }
 
@@ -32,31 +46,44 @@ sw_random sw_random_of(uint64_t seed, const char *name, size_t length)
     return (sw_random){.seed = seed, .key = sw_hash(name, length, 0)};
 }
 
-static void block_at(const sw_random *random, uint64_t number, uint64_t pair[2])
-{
-    const uint32_t key[2] = {(uint32_t)random->key, (uint32_t)(random->key >> 32)};
-    uint32_t block[4] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)random->seed,
-                         (uint32_t)(random->seed >> 32)};
+/* As many as go through the loops below side by side; a constant, so that compilers use vectors. */
+enum { LANES = 8, NUMBERS = 2 * LANES };
 
-    sw_philox(block, key);
-    pair[0] = block[0] | (uint64_t)block[1] << 32;
-    pair[1] = block[2] | (uint64_t)block[3] << 32;
+/* The numbers of the blocks from `number` on. */
+static void blocks_at(const sw_random *random, uint64_t number, uint64_t out[NUMBERS])
+{
+    uint32_t block[4][LANES];
+    uint32_t key[2] = {(uint32_t)random->key, (uint32_t)(random->key >> 32)};
+
+    for (size_t i = 0; i < LANES; i++) {
+        block[0][i] = (uint32_t)(number + i);
+        block[1][i] = (uint32_t)((number + i) >> 32);
+        block[2][i] = (uint32_t)random->seed;
+        block[3][i] = (uint32_t)(random->seed >> 32);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < LANES; i++)
+            one_round(&block[0][i], &block[1][i], &block[2][i], &block[3][i], key);
+        next_key(key);
+    }
+    for (size_t i = 0; i < LANES; i++) {
+        out[2 * i] = block[0][i] | (uint64_t)block[1][i] << 32;
+        out[2 * i + 1] = block[2][i] | (uint64_t)block[3][i] << 32;
+    }
 }
 
 void sw_random_bits(const sw_random *random, uint64_t first, size_t n, uint64_t *out)
 {
-    uint64_t pair[2];
-    size_t i = 0;
+    uint64_t some[NUMBERS];
+    size_t skipped = first % 2;
 
-    if (n > 0 && first % 2 == 1) {
-        block_at(random, first / 2, pair);
-        out[i++] = pair[1];
-    }
-    for (; i + 1 < n; i += 2)
-        block_at(random, (first + i) / 2, out + i);
-    if (i < n) {
-        block_at(random, (first + i) / 2, pair);
-        out[i] = pair[0];
+    for (size_t i = 0; i < n;) {
+        size_t n_made = NUMBERS - skipped;
+        size_t n_now = n_made < n - i ? n_made : n - i;
+        blocks_at(random, (first + i) / 2, some);
+        memcpy(out + i, some + skipped, n_now * sizeof *out);
+        i += n_now;
+        skipped = 0;
     }
 }
 
@@ -64,7 +91,11 @@ void sw_random_bits(const sw_random *random, uint64_t first, size_t n, uint64_t 
 
 double sw_uniform(uint64_t bits)
 {
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52; /* 53 bits: exact */
+    uint64_t from_one = bits >> 12 | UINT64_C(0x3ff) << 52; /* 1 + bits / 2^12 / 2^52 */
+    double x = 0;
+
+    memcpy(&x, &from_one, sizeof x);
+    return (x - 1.0) + 0x1p-53; /* 53 bits: exact */
 }
 
 /* A quotient of polynomials, the highest power first. */
@@ -101,18 +132,64 @@ static double horner(const double c[8], double r)
     return ((((((c[0] * r + c[1]) * r + c[2]) * r + c[3]) * r + c[4]) * r + c[5]) * r + c[6]) * r + c[7];
 }
 
-double sw_normal(uint64_t bits)
-{
-    double p = sw_uniform(bits);
-    double q = p - 0.5;
+#define MIDDLE 0.425 /* of p - 1/2 on both sides */
 
-    if (q >= -0.425 && q <= 0.425) {
-        double r = 0.180625 - q * q;
-        return horner(middle.above, r) * q / horner(middle.below, r);
+/* q = p - 1/2, in place. */
+static void middle_of(double q[LANES])
+{
+    double r[LANES];
+    double above[LANES];
+    double below[LANES];
+
+    for (size_t i = 0; i < LANES; i++)
+        r[i] = 0.180625 - q[i] * q[i];
+    for (size_t i = 0; i < LANES; i++)
+        above[i] = horner(middle.above, r[i]);
+    for (size_t i = 0; i < LANES; i++)
+        below[i] = horner(middle.below, r[i]);
+    for (size_t i = 0; i < LANES; i++)
+        q[i] = above[i] * q[i] / below[i];
+}
+
+/* The same for what is not in the middle; far_tail is for one number in 10^11. */
+static void tail_of(double q[LANES])
+{
+    double r[LANES];
+    double x[LANES];
+
+    for (size_t i = 0; i < LANES; i++)
+        r[i] = sw_fixed_sqrt(-sw_fixed_log(q[i] < 0.0 ? 0.5 + q[i] : 0.5 - q[i]));
+    for (size_t i = 0; i < LANES; i++)
+        x[i] = horner(tail.above, r[i] - 1.6) / horner(tail.below, r[i] - 1.6);
+    for (size_t i = 0; i < LANES; i++) {
+        if (r[i] > 5.0)
+            x[i] = horner(far_tail.above, r[i] - 5.0) / horner(far_tail.below, r[i] - 5.0);
+        q[i] = q[i] < 0.0 ? -x[i] : x[i];
     }
-    double r = sw_fixed_sqrt(-sw_fixed_log(q < 0.0 ? p : 1.0 - p));
-    const quotient *part = r <= 5.0 ? &tail : &far_tail;
-    r -= r <= 5.0 ? 1.6 : 5.0;
-    double x = horner(part->above, r) / horner(part->below, r);
-    return q < 0.0 ? -x : x;
+}
+
+/* First all as if they were of the middle, in loops without a branch; then the others, one in seven, anew. */
+void sw_normals(const uint64_t *bits, size_t n, double *out)
+{
+    double all[SW_RANDOM_BATCH] = {0};
+    double some[SW_RANDOM_BATCH + LANES];
+    uint16_t others[SW_RANDOM_BATCH];
+    size_t n_others = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double q = sw_uniform(bits[i]) - 0.5;
+        all[i] = q;
+        others[n_others] = (uint16_t)i;
+        some[n_others] = q;
+        n_others += q < -MIDDLE || q > MIDDLE;
+    }
+    for (size_t i = 0; i < LANES; i++)
+        some[n_others + i] = MIDDLE; /* fills up the last lanes */
+    for (size_t i = 0; i < n; i += LANES)
+        middle_of(all + i);
+    for (size_t k = 0; k < n_others; k += LANES)
+        tail_of(some + k);
+    for (size_t k = 0; k < n_others; k++)
+        all[others[k]] = some[k];
+    memcpy(out, all, n * sizeof *out);
 }

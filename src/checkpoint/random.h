@@ -28,6 +28,9 @@ void sw_random_bits(const sw_random *random, uint64_t first, size_t n, uint64_t 
 void sw_philox(uint32_t block[4], const uint32_t key[2]);
 
 double sw_uniform(uint64_t bits); /* between 0 and 1, never either */
-double sw_normal(uint64_t bits);  /* of mean 0 and deviation 1; never beyond 8.3 */
+
+/* Of mean 0 and deviation 1, never beyond 8.3. At most SW_RANDOM_BATCH at once. */
+enum { SW_RANDOM_BATCH = 256 };
+void sw_normals(const uint64_t *bits, size_t n, double *out);
 
 #endif

@@ -198,7 +198,8 @@ static bool make_room(boxes *b, sw_json *json)
     if (b->n < b->capacity)
         return true;
     if (b->n == SW_MAX_REGIONS)
-        return sw_json_fail(json, "", "more than %d regions of one tensor", SW_MAX_REGIONS);
+        return sw_json_fail(json, "copy the folder again", "more than %d regions of one tensor",
+                            SW_MAX_REGIONS);
     uint32_t capacity = b->capacity == 0 ? 4 : b->capacity * 2;
     uint64_t *begins = sw_realloc(b->begins, (size_t)capacity * SW_MAX_DIMS * sizeof *begins);
     b->begins = begins == NULL ? b->begins : begins;
@@ -219,7 +220,8 @@ static bool read_numbers(sw_json *json, uint64_t *out, uint32_t *n)
         return false;
     while (sw_json_next_element(json)) {
         if (*n == SW_MAX_DIMS)
-            return sw_json_fail(json, "", "a region with more than %d dims", SW_MAX_DIMS);
+            return sw_json_fail(json, "copy the folder again", "a region with more than %d dims",
+                                SW_MAX_DIMS);
         if (!sw_json_u64(json, &out[(*n)++]))
             return false;
     }
@@ -251,7 +253,8 @@ static bool read_region(boxes *b, sw_json *json)
     if (b->n == 0)
         b->n_dims = n_dims[0];
     if (n < 2 || n_dims[0] != b->n_dims || n_dims[1] != b->n_dims)
-        return sw_json_fail(json, "", "a region without as many begins and extents as the others");
+        return sw_json_fail(json, "copy the folder again",
+                            "a region without as many begins and extents as the others");
     size_t at = (size_t)b->n * b->n_dims;
     memcpy(b->begins + at, numbers[0], b->n_dims * sizeof *b->begins);
     memcpy(b->extents + at, numbers[1], b->n_dims * sizeof *b->extents);

@@ -121,7 +121,8 @@ static sw_status join_rows(const slicing *s, const sw_pieces *outer, const sw_pi
     for (uint32_t i = 0; i < outer->n; i++)
         n_outer += is_whole ? 1 : outer->ranges[i].end - outer->ranges[i].begin;
     if (n_outer > MOST_RANGES || n_outer * inner->n > MOST_RANGES)
-        return SW_FAIL(s->err, SW_E_LIMIT, "", "more than %d ranges of rows", MOST_RANGES);
+        return SW_FAIL(s->err, SW_E_LIMIT, "use smaller sizes of the mesh", "more than %d ranges of rows",
+                       MOST_RANGES);
     sw_range *ranges = sw_arena_zero(s->arena, n_outer * inner->n, sizeof *ranges);
     if (ranges == NULL)
         return no_memory(s);
@@ -190,8 +191,8 @@ sw_status sw_slice_make(sw_held *out, const sw_facts *facts, sw_slice_coord at, 
     slicing s = {.shape = facts->view != NULL ? facts->view : facts->shape, .arena = arena, .err = err};
 
     if (s.shape->n_dims > SW_MAX_DIMS)
-        return SW_FAIL(err, SW_E_LIMIT, "", "%" PRIu32 " dims, at most %d are supported", s.shape->n_dims,
-                       SW_MAX_DIMS);
+        return SW_FAIL(err, SW_E_LIMIT, "check that the plan is right",
+                       "%" PRIu32 " dims, at most %d are supported", s.shape->n_dims, SW_MAX_DIMS);
     SW_TRY(begin(&s));
     SW_TRY(apply_all(&s, &facts->places, at));
     if (facts->view != NULL)

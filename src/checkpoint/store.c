@@ -312,16 +312,20 @@ static sw_status fill(sw_opening *o, const char *path)
     return sw_opening_verdict(o);
 }
 
-bool sw_store_is_sharded(const char *path)
+sw_status sw_store_kind_of(const char *path, sw_store_kind *out, sw_error *err)
 {
     sw_store store = {.arena = sw_arena_create(0)};
-    sw_opening o = {.store = &store};
-    sw_status (*read)(sw_opening * o) = sw_opening_hf;
+    sw_opening o = {.store = &store, .err = err};
+    sw_status (*read)(sw_opening * o) = NULL;
 
-    bool is_sharded = store.arena != NULL && name_folder(&store, path, NULL) == SW_OK &&
-                      find_kind(&o, &read) == SW_OK && read != sw_opening_hf;
+    if (store.arena == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", path);
+    sw_status status = name_folder(&store, path, err);
+    if (status == SW_OK)
+        status = find_kind(&o, &read);
+    *out = read == sw_opening_hf ? SW_STORE_HF : SW_STORE_SHARDED;
     sw_arena_destroy(store.arena);
-    return is_sharded;
+    return status;
 }
 
 sw_status sw_store_open(sw_store **out, const char *path, const sw_store_options *options, sw_error *err)
@@ -391,7 +395,7 @@ sw_status sw_store_take_state(sw_store *store, const char *path, const void *byt
 
     sw_json_init(&json, bytes, n_bytes, path, store->arena, err);
     if (sw_json_peek(&json) != SW_JSON_OBJECT && json.status == SW_OK)
-        (void)sw_json_fail(&json, "", "the training state is not an object");
+        (void)sw_json_fail(&json, "write an object", "the training state is not an object");
     const char *begin = json.at;
     (void)sw_json_skip(&json);
     const char *end = json.at;

@@ -93,8 +93,8 @@ typedef struct sw_store_options {
 sw_status sw_store_open(sw_store **out, const char *path, const sw_store_options *options, sw_error *err);
 void sw_store_close(sw_store *store);
 
-/* Does `path` lead to a sharded folder, as sw_store_open() would see it? What cannot be read is none. */
-bool sw_store_is_sharded(const char *path);
+/* Which kind sw_store_open() would take `path` for. SW_E_IO, SW_E_NO_MEMORY. */
+sw_status sw_store_kind_of(const char *path, sw_store_kind *out, sw_error *err);
 
 const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, size_t length);
 

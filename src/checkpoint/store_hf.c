@@ -65,6 +65,16 @@ static sw_status expect_data(const sw_opening *o)
                    "%.200s: names and shapes only, without data: %.200s", o->store->path, lacking);
 }
 
+/* Without an index every file of the folder is the model's. */
+static bool is_read(const sw_tensor_list *list, const char *path)
+{
+    for (uint32_t f = 0; f < list->n_files; f++) {
+        if (strcmp(list->files[f], path) == 0)
+            return true;
+    }
+    return false;
+}
+
 static sw_status read_state_files(sw_opening *o)
 {
     sw_shards shards SW_AUTO(sw_shards_clear) = {0};
@@ -80,7 +90,8 @@ static sw_status read_state_files(sw_opening *o)
         const char *file = sw_opening_path(o, shards.names[i]);
         if (file == NULL)
             return sw_opening_no_memory(o);
-        SW_TRY(sw_safetensors_read_file(&o->store->list, file, o->err));
+        if (!is_read(&o->store->list, file))
+            SW_TRY(sw_safetensors_read_file(&o->store->list, file, o->err));
     }
     if (sw_file_kind_of(path) == SW_FILE_ABSENT)
         return SW_OK;

@@ -170,7 +170,8 @@ sw_status sw_target_part_bytes(const sw_store *source, const sw_store_tensor *te
     if (bits == 0)
         return opaque_bytes(source, tensor, part, out, err);
     if (!sw_mul_u64(sw_part_elems(part), bits, &all_bits))
-        return SW_FAIL(err, SW_E_LIMIT, "", "%.200s: its bits do not fit 64 bits", tensor->name);
+        return SW_FAIL(err, SW_E_LIMIT, "check that the file is right", "%.200s: its bits do not fit 64 bits",
+                       tensor->name);
     if (bits % 8 != 0 && last_cut(part, tensor->shape) < tensor->shape->n_dims &&
         !is_cut_at_bytes(part, tensor->shape, bits))
         return SW_FAIL(err, SW_E_FORMAT, "choose sizes of the mesh that cut it at even places",

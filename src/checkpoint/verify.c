@@ -160,9 +160,11 @@ static sw_status open_store(sw_verifying *v)
 {
     sw_report *said SW_AUTO(drop_report) = NULL;
     sw_store_options options = {.is_lenient = true};
+    sw_store_kind kind = SW_STORE_HF;
     sw_error why = {0};
 
-    if (!sw_store_is_sharded(v->path)) {
+    SW_TRY(sw_store_kind_of(v->path, &kind, v->err));
+    if (kind == SW_STORE_HF) {
         SW_TRY(sw_verify_folder(v));
         if (has_faults(v))
             return SW_OK;
@@ -210,19 +212,22 @@ static sw_status verdict(const sw_verifying *v)
     size_t n = sw_report_count_of(v->report, SW_SEVERITY_ERROR);
     const sw_finding *first = NULL;
 
-    if (sw_report_is_cut(v->report))
-        return SW_FAIL(v->err, SW_E_NO_MEMORY, "", "%.200s: no memory for all that is wrong", v->path);
+    const char *more = sw_report_is_cut(v->report) ? " and more" : "";
+    if (n == 0 && *more != '\0')
+        return SW_FAIL(v->err, SW_E_NO_MEMORY, "", "%.200s: no memory for what is to say", v->path);
     if (n == 0)
         return SW_OK;
     for (size_t i = 0; first == NULL || first->severity != SW_SEVERITY_ERROR; i++)
         first = sw_report_finding(v->report, i);
+    bool is_named =
+        strncmp(first->what, first->fqn, strlen(first->fqn)) == 0; /* also when it is of the whole */
     if (n == 1)
-        return SW_FAIL(v->err, SW_E_FORMAT, first->help, "%.120s%s%s", first->fqn,
-                       *first->fqn == '\0' ? "" : ": ", first->what);
+        return SW_FAIL(v->err, SW_E_FORMAT, first->help, "%.120s%s%s", is_named ? "" : first->fqn,
+                       is_named ? "" : ": ", first->what);
     if (v->store == NULL)
-        return SW_FAIL(v->err, SW_E_FORMAT, all_told, "%.200s: %zu faults", v->path, n);
+        return SW_FAIL(v->err, SW_E_FORMAT, all_told, "%.200s: %zu faults%s", v->path, n, more);
     return SW_FAIL(v->err, SW_E_FORMAT, all_told,
-                   "%.200s: %zu faults, covered %" PRIu64 " of %" PRIu64 " elements", v->path, n,
+                   "%.200s: %zu faults%s, covered %" PRIu64 " of %" PRIu64 " elements", v->path, n, more,
                    v->proof.covered, v->proof.elements);
 }
 

@@ -8,7 +8,7 @@ enum { OPT_OUTPUT, OPT_MAX_SHARD_SIZE, OPT_PICK, OPT_REPLACE, OPT_THREADS, OPT_Q
 static const sw_option options[] = {
     [OPT_OUTPUT]         = SW_OPTION_OUTPUT_FOLDER,
     [OPT_MAX_SHARD_SIZE] = { "max-shard-size", 0, "SIZE", "largest file, such as 500MB or 2GiB; 5GB when not given" },
-    [OPT_PICK]           = { "pick",           0, "RANK", "where copies differ take that tp rank's, unasked" },
+    [OPT_PICK]           = { "pick",           0, "RANK", "take the copies of that tp rank, without comparing copies" },
     [OPT_REPLACE]        = SW_OPTION_REPLACE,
     [OPT_THREADS]        = SW_OPTION_THREADS,
     [OPT_QUIET]          = SW_OPTION_QUIET_WORK,

@@ -3,7 +3,8 @@
 
 static sw_status run_shard(sw_run *run, sw_error *err)
 {
-    static const sw_planned planned = {sw_model_open, sw_checkpoint_shard};
+    /* A sharded folder has a plan too; the call itself refuses it, by what it is. */
+    static const sw_planned planned = {sw_checkpoint_model, sw_checkpoint_shard};
 
     return sw_run_planned(run, &planned, err);
 }

@@ -38,6 +38,7 @@ extern const sw_command sw_command_plan;
 extern const sw_command sw_command_explain;
 extern const sw_command sw_command_roles;
 extern const sw_command sw_command_mesh;
+extern const sw_command sw_command_init;
 extern const sw_command sw_command_shard;
 extern const sw_command sw_command_merge;
 extern const sw_command sw_command_reshard;

@@ -35,6 +35,8 @@ void sw_interrupt_follow(void)
     int number = noted;
 
     noted = 0;
-    if (number != 0)
-        (void)raise(number); /* the handler is gone since it ran */
+    if (number == 0)
+        return;
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
 }

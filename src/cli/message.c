@@ -28,9 +28,12 @@ static void put_help(sw_buffer *out, const char *help)
     sw_buffer_putc(out, '\n');
 }
 
-static bool begins_with(const char *text, const char *start)
+/* Does the text begin with the name, or with a path that ends in it? */
+static bool is_named(const char *what, const char *fqn)
 {
-    return strncmp(text, start, strlen(start)) == 0;
+    const char *at = strstr(what, fqn);
+
+    return at == what || (at != NULL && at[-1] == '/' && (size_t)(at - what) < strcspn(what, " "));
 }
 
 static void put_finding(sw_buffer *out, const sw_finding *finding)
@@ -38,7 +41,7 @@ static void put_finding(sw_buffer *out, const sw_finding *finding)
     sw_buffer_puts(out, "shardwright: ");
     if (finding->severity == SW_SEVERITY_WARNING)
         sw_buffer_puts(out, "warning: ");
-    if (*finding->fqn != '\0' && !begins_with(finding->what, finding->fqn)) {
+    if (*finding->fqn != '\0' && !is_named(finding->what, finding->fqn)) {
         put_clean(out, finding->fqn);
         sw_buffer_puts(out, ": ");
     }

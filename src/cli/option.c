@@ -230,11 +230,10 @@ sw_status sw_arguments_bytes(const sw_arguments *arguments, uint32_t row, uint64
     uint64_t unit = bytes_of_unit(text + n_digits);
     if (n_digits == 0 || unit == 0)
         return SW_FAIL(err, SW_E_ARGUMENT, help, "option --%s: '%.40s' is not a size", name, text);
-    for (size_t i = 0; i < n_digits && value <= UINT64_MAX / unit; i++) {
-        if (!sw_mul_u64(value, 10, &value) || !sw_add_u64(value, (uint64_t)(text[i] - '0'), &value))
-            value = UINT64_MAX;
-    }
-    if (value == 0 || !sw_mul_u64(value, unit, &value))
+    bool fits = true;
+    for (size_t i = 0; i < n_digits && fits; i++)
+        fits = sw_mul_u64(value, 10, &value) && sw_add_u64(value, (uint64_t)(text[i] - '0'), &value);
+    if (!fits || value == 0 || !sw_mul_u64(value, unit, &value))
         return SW_FAIL(err, SW_E_ARGUMENT, help, "option --%s: %.40s is out of range", name, text);
     *out = value;
     return SW_OK;

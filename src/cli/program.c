@@ -20,6 +20,7 @@ static const sw_command *const commands[] = {
     &sw_command_explain,
     &sw_command_roles,
     &sw_command_mesh,
+    &sw_command_init,
     &sw_command_shard,
     &sw_command_merge,
     &sw_command_reshard,

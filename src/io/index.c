@@ -99,7 +99,8 @@ static sw_status read_weight_map(reader *read)
 static sw_status read_metadata(sw_json *json)
 {
     if (sw_json_peek(json) != SW_JSON_OBJECT)
-        (void)sw_json_fail(json, "write the index again from the files' headers", "metadata is not an object");
+        (void)sw_json_fail(json, "write the index again from the files' headers",
+                           "metadata is not an object");
     (void)sw_json_skip(json);
     return json->status;
 }
@@ -116,7 +117,8 @@ static sw_status read_document(reader *read)
         bool is_map = sw_json_text_is(key, "weight_map");
         bool is_metadata = sw_json_text_is(key, "metadata");
         if ((is_map && has_map) || (is_metadata && has_metadata)) {
-            (void)sw_json_fail(json, "write the index again from the files' headers", "'%s' stands twice", is_map ? "weight_map" : "metadata");
+            (void)sw_json_fail(json, "write the index again from the files' headers", "'%s' stands twice",
+                               is_map ? "weight_map" : "metadata");
         } else if (is_map) {
             SW_TRY(read_weight_map(read));
         } else if (is_metadata) {
@@ -139,8 +141,8 @@ sw_status sw_index_read(sw_tensor_list *list, sw_file_map map, const char *path,
     reader read SW_AUTO(clear_reader) = {.list = list, .path = path, .err = err};
 
     if (map.n_bytes > SW_INDEX_MAX_BYTES) {
-        return SW_FAIL(err, SW_E_LIMIT, "check that this is an index", "%s: %zu bytes, at most %d are read", path, map.n_bytes,
-                       SW_INDEX_MAX_BYTES);
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is an index", "%s: %zu bytes, at most %d are read",
+                       path, map.n_bytes, SW_INDEX_MAX_BYTES);
     }
     if (sw_file_is_lfs_pointer(map)) {
         return SW_FAIL(err, SW_E_FORMAT, "run 'git lfs pull' to get the data",

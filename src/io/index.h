@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "io/tensor_list.h"
 
-enum { SW_INDEX_MAX_BYTES = 1 << 30 };
+enum { SW_INDEX_MAX_BYTES = 64 << 20 };
 
 /* Append every name of the index, without dtype or shape; files are registered under the names in the index.
  */

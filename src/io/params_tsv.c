@@ -48,8 +48,8 @@ static sw_status read_shape(field text, uint64_t *dims, uint32_t *n_dims, const 
                            shown(text), text.bytes);
         }
         if (*n_dims == SW_MAX_DIMS) {
-            return SW_FAIL(err, SW_E_LIMIT, "the shape is damaged", "%s: line %" PRIu64 ": more than %d dims", where->path,
-                           where->line, SW_MAX_DIMS);
+            return SW_FAIL(err, SW_E_LIMIT, "the shape is damaged", "%s: line %" PRIu64 ": more than %d dims",
+                           where->path, where->line, SW_MAX_DIMS);
         }
         dims[(*n_dims)++] = extent;
         if (at == end)
@@ -133,8 +133,8 @@ sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *
     place where = {.path = path};
 
     if (map.n_bytes > SW_PARAMS_TSV_MAX_BYTES) {
-        return SW_FAIL(err, SW_E_LIMIT, "check that this is a list of parameters", "%s: %zu bytes, at most %d are read", path, map.n_bytes,
-                       SW_PARAMS_TSV_MAX_BYTES);
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is a list of parameters",
+                       "%s: %zu bytes, at most %d are read", path, map.n_bytes, SW_PARAMS_TSV_MAX_BYTES);
     }
     SW_TRY(sw_tensor_list_reserve(list, count_lines(at, end), err));
     while (at < end) {

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "io/tensor_list.h"
 
-enum { SW_PARAMS_TSV_MAX_BYTES = 1 << 30 };
+enum { SW_PARAMS_TSV_MAX_BYTES = 64 << 20 };
 
 sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *path, sw_error *err);
 

@@ -148,8 +148,8 @@ static bool read_record(reader *read, record *tensor)
                                 tensor->name.bytes, shown(key), key.bytes);
         }
         if (is_seen[i]) {
-            return sw_json_fail(json, record_help, "tensor '%.*s': key '%s' stands twice", shown(tensor->name),
-                                tensor->name.bytes, members[i].key);
+            return sw_json_fail(json, record_help, "tensor '%.*s': key '%s' stands twice",
+                                shown(tensor->name), tensor->name.bytes, members[i].key);
         }
         is_seen[i] = true;
         likely = i + 1;
@@ -268,7 +268,8 @@ static sw_status read_header(reader *read)
     while (sw_json_next_key(json, &name)) {
         if (sw_json_text_is(name, "__metadata__")) {
             if (has_metadata) {
-                (void)sw_json_fail(json, "write the file again with one __metadata__", "__metadata__ stands twice");
+                (void)sw_json_fail(json, "write the file again with one __metadata__",
+                                   "__metadata__ stands twice");
             } else {
                 (void)check_metadata(json);
             }

@@ -105,14 +105,17 @@ sw_status sw_tensor_list_shape(sw_tensor_list *list, const uint64_t *dims, uint3
     bool is_new = false;
 
     if (n_dims > SW_MAX_DIMS) {
-        return SW_FAIL(err, SW_E_LIMIT, "the shape is damaged", "%" PRIu32 " dims, at most %d are supported", n_dims,
-                       SW_MAX_DIMS);
+        return SW_FAIL(err, SW_E_LIMIT, "the shape is damaged", "%" PRIu32 " dims, at most %d are supported",
+                       n_dims, SW_MAX_DIMS);
     }
     const uint32_t *known = sw_map_find(&list->by_shape, dims, n_bytes);
     if (known != NULL) {
         *out = list->shapes[*known];
         return SW_OK;
     }
+    if (list->n_shapes >= SW_MAX_SHAPES)
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is a model", "more than %d different shapes",
+                       SW_MAX_SHAPES);
     SW_TRY(make_shape(list, dims, n_dims, &shape, err));
     if (!grow_u32((void **)&list->shapes, &list->shape_capacity, list->n_shapes, sizeof(sw_shape *)) ||
         sw_map_put(&list->by_shape, shape->dims, n_bytes, list->n_shapes, &is_new) == NULL)
@@ -127,8 +130,9 @@ static sw_status check_name(const char *name, size_t length, sw_error *err)
     if (length == 0)
         return SW_FAIL(err, SW_E_FORMAT, "name the tensor", "a tensor has an empty name");
     if (length > SW_MAX_NAME_BYTES) {
-        return SW_FAIL(err, SW_E_LIMIT, "rename the tensor", "the name '%.60s...' has %zu bytes, at most %d are supported",
-                       name, length, SW_MAX_NAME_BYTES);
+        return SW_FAIL(err, SW_E_LIMIT, "rename the tensor",
+                       "the name '%.60s...' has %zu bytes, at most %d are supported", name, length,
+                       SW_MAX_NAME_BYTES);
     }
     if (sw_text_plain_prefix(name, length) == length && memchr(name, DELETE, length) == NULL)
         return SW_OK;

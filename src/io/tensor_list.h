@@ -13,7 +13,16 @@
 #include "shardwright/error.h"
 #include "shardwright/model.h"
 
-enum { SW_MAX_DIMS = 8, SW_MAX_NAME_BYTES = 65536, SW_MAX_TENSORS = 4000000 };
+/* Several times what the largest model needs; they bound what hostile input can take
+ * (docs/reference/inputs.md).
+ */
+enum {
+    SW_MAX_DIMS = 8,
+    SW_MAX_NAME_BYTES = 65536,
+    SW_MAX_TENSORS = 1000000,
+    SW_MAX_SHAPES = 20000,          /* different ones */
+    SW_TENSOR_LIST_BYTES = 128 << 20 /* names and shapes of one list */
+};
 
 typedef struct sw_shape {
     uint32_t n_dims;
@@ -53,7 +62,8 @@ void sw_tensor_list_clear(sw_tensor_list *list);
  */
 sw_status sw_tensor_list_reserve(sw_tensor_list *list, size_t n_more, sw_error *err);
 
-/* The shared shape for these extents. SW_E_LIMIT: too many dims, or a product that overflows. */
+/* The shared shape for these extents. SW_E_LIMIT: too many dims or shapes, or a product that
+ * overflows. */
 sw_status sw_tensor_list_shape(sw_tensor_list *list, const uint64_t *dims, uint32_t n_dims,
                                const sw_shape **out, sw_error *err);
 

@@ -89,7 +89,8 @@ static sw_status copy_text(const reader *read, const yaml_event_t *event, const 
     size_t length = event->data.scalar.length;
 
     if (memchr(text, '\0', length) != NULL)
-        return fail_line(read, line_of(event->start_mark), "take the character out", "a NUL character in a text");
+        return fail_line(read, line_of(event->start_mark), "take the character out",
+                         "a NUL character in a text");
     *out = sw_arena_copy(read->arena, text, length);
     return *out == NULL ? sw_arena_fail(read->arena, read->path, read->err) : SW_OK;
 }
@@ -145,8 +146,8 @@ static sw_status open_container(reader *read, sw_yaml_kind kind, const yaml_even
     if (awaits_key(read))
         return fail_line(read, line, "use a text as the key", "a key that is a mapping or a list");
     if (read->depth == SW_YAML_MAX_DEPTH) {
-        return SW_FAIL(read->err, SW_E_LIMIT, "write it with fewer levels", "%s: line %" PRIu32 ": more than %d levels deep",
-                       read->path, line, SW_YAML_MAX_DEPTH);
+        return SW_FAIL(read->err, SW_E_LIMIT, "write it with fewer levels",
+                       "%s: line %" PRIu32 ": more than %d levels deep", read->path, line, SW_YAML_MAX_DEPTH);
     }
     sw_yaml_node *node = add_node(read, kind, line);
     if (node == NULL)
@@ -222,8 +223,8 @@ static sw_status read_events(reader *read)
 sw_status sw_yaml_read(sw_yaml_node **out, sw_file_map map, const char *path, sw_arena *arena, sw_error *err)
 {
     if (map.n_bytes > SW_YAML_MAX_BYTES) {
-        return SW_FAIL(err, SW_E_LIMIT, "use patterns: `*` stands for any characters", "%s: %zu bytes, at most %d are read", path, map.n_bytes,
-                       SW_YAML_MAX_BYTES);
+        return SW_FAIL(err, SW_E_LIMIT, "use patterns: `*` stands for any characters",
+                       "%s: %zu bytes, at most %d are read", path, map.n_bytes, SW_YAML_MAX_BYTES);
     }
     reader read SW_AUTO(clear_reader) = {.path = path, .arena = arena, .err = err};
     if (yaml_parser_initialize(&read.parser) == 0)

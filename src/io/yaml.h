@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "shardwright/error.h"
 
-enum { SW_YAML_MAX_DEPTH = 32, SW_YAML_MAX_BYTES = 16 << 20 };
+enum { SW_YAML_MAX_DEPTH = 32, SW_YAML_MAX_BYTES = 4 << 20 };
 
 typedef enum sw_yaml_kind { SW_YAML_SCALAR = 0, SW_YAML_SEQUENCE, SW_YAML_MAPPING } sw_yaml_kind;
 

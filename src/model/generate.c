@@ -237,7 +237,8 @@ static sw_status write_tensor(generation *g, const item *it, int64_t layer, int6
                           row->name, layer, (int)(it->expert_mark - row->name - (int)it->layer_prefix - 1),
                           row->name + it->layer_prefix + 1, expert, it->expert_mark + 1);
     if (length < 0 || (size_t)length + sizeof scale > sizeof name)
-        return SW_FAIL(g->err, SW_E_LIMIT, "shorten it in the family's table", "a name of the table is too long: %s", row->name);
+        return SW_FAIL(g->err, SW_E_LIMIT, "shorten it in the family's table",
+                       "a name of the table is too long: %s", row->name);
     size_t n = (size_t)length;
     if (it->scales == NULL || is_unconverted(g, name, n - strlen(".weight")))
         return add(g, name, n, it->dtype, it->shape);

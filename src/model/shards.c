@@ -19,8 +19,6 @@
 #include "io/safetensors.h"
 #include "model/complete.h"
 
-#define INDEX_MEMORY_LIMIT ((size_t)4 << 30)
-
 static const char ending[] = ".safetensors";
 
 static void drop_text(char **text)
@@ -209,7 +207,7 @@ static sw_status read_list(index_check *c)
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};
 
-    SW_TRY(sw_tensor_list_init(&c->list, INDEX_MEMORY_LIMIT, c->err));
+    SW_TRY(sw_tensor_list_init(&c->list, SW_TENSOR_LIST_BYTES, c->err));
     SW_TRY(sw_map_text(&map, c->path, SW_INDEX_MAX_BYTES, c->err));
     SW_TRY(sw_index_read(&c->list, map, c->path, c->err));
     if (c->list.n_files > SW_MAX_SHARDS)

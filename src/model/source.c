@@ -14,7 +14,8 @@
 #include "model/model.h"
 #include "model/shards.h"
 
-#define MODEL_MEMORY_LIMIT ((size_t)4 << 30)
+/* Patterns and remarks; the tensors have a list of their own. */
+#define MODEL_MEMORY_LIMIT ((size_t)64 << 20)
 
 /* Bytes of the names that a config alone may describe: a million of the usual ones. */
 #define GENERATED_NAMES_LIMIT ((size_t)48 << 20)
@@ -247,7 +248,7 @@ static sw_status finish(sw_model *model, sw_error *err)
 static sw_status fill(sw_model *model, const char *path, sw_error *err)
 {
     SW_TRY(begin(model, path, err));
-    SW_TRY(sw_tensor_list_init(&model->list, MODEL_MEMORY_LIMIT, err));
+    SW_TRY(sw_tensor_list_init(&model->list, SW_TENSOR_LIST_BYTES, err));
     SW_TRY(read_any(model, path, err));
     return finish(model, err);
 }

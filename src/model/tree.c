@@ -15,7 +15,13 @@
 #include "model/pattern.h"
 
 /* No model comes near them. They bound what a hostile file of small names can make of itself. */
-enum { MAX_PATTERNS = 10000, MAX_SEGMENTS = 64, MAX_MODULES = 2000000, MAX_LAYERS = SW_COUNT_LIMIT };
+enum {
+    MAX_PATTERNS = 10000,
+    MAX_PATTERN_BYTES = 16 << 20, /* of all of them */
+    MAX_SEGMENTS = 64,
+    MAX_MODULES = 1000000,
+    MAX_LAYERS = SW_COUNT_LIMIT
+};
 
 static sw_status no_memory(sw_error *err)
 {
@@ -38,7 +44,13 @@ static bool make_room(void **items, uint32_t *capacity, uint32_t n, size_t item_
 
 /* ---- patterns ---- */
 
-static sw_status add_pattern(sw_model *model, uint32_t *capacity, const char *text, uint32_t length,
+/* Patterns while they are found. */
+typedef struct pattern_room {
+    uint32_t capacity;
+    size_t n_bytes;
+} pattern_room;
+
+static sw_status add_pattern(sw_model *model, pattern_room *room, const char *text, uint32_t length,
                              const sw_tensor_entry *tensor, sw_error *err)
 {
     uint32_t n_segments = 1;
@@ -56,9 +68,16 @@ static sw_status add_pattern(sw_model *model, uint32_t *capacity, const char *te
             "%.200s: more than %d names that differ in more than their numbers, the last is '%.100s'",
             model->path, MAX_PATTERNS, tensor->name);
     }
+    room->n_bytes += length;
+    if (room->n_bytes > MAX_PATTERN_BYTES) {
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is a model",
+                       "%.200s: names that differ in more than their numbers take more than %d MiB, the last "
+                       "is '%.100s'",
+                       model->path, MAX_PATTERN_BYTES >> 20, tensor->name);
+    }
     char *copy = sw_arena_copy(model->arena, text, length);
     if (copy == NULL ||
-        !make_room((void **)&model->patterns, capacity, model->n_patterns, sizeof *model->patterns))
+        !make_room((void **)&model->patterns, &room->capacity, model->n_patterns, sizeof *model->patterns))
         return no_memory(err);
     model->patterns[model->n_patterns] = (sw_pattern_node){.text = copy, .length = length};
     return SW_OK;
@@ -68,7 +87,7 @@ static sw_status add_pattern(sw_model *model, uint32_t *capacity, const char *te
 static sw_status find_patterns(sw_model *model, char *buffer, sw_error *err)
 {
     sw_map map SW_AUTO(sw_map_clear) = {0};
-    uint32_t capacity = 0;
+    pattern_room room = {0};
 
     for (size_t i = 0; i < model->n_params; i++) {
         const sw_tensor_entry *tensor = &model->list.tensors[i];
@@ -79,7 +98,7 @@ static sw_status find_patterns(sw_model *model, char *buffer, sw_error *err)
         if (at == NULL)
             return no_memory(err);
         if (is_new) {
-            SW_TRY(add_pattern(model, &capacity, buffer, length, tensor, err));
+            SW_TRY(add_pattern(model, &room, buffer, length, tensor, err));
             sw_map_rekey(at, model->patterns[model->n_patterns++].text);
         }
         model->params[i] =

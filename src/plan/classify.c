@@ -15,6 +15,7 @@
 #include "plan/companion.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
+#include "plan/override_match.h"
 
 /* How a segment of a name is cut when only a word rule gave the role. The first row whose word it is wins. */
 // clang-format off
@@ -124,7 +125,8 @@ typedef struct classifier {
     const sw_overrides *overrides;
     const sw_role_rules *arch;
     char *lower;   /* room for the longest name, lower-cased */
-    char *pattern; /* the same for a base name's pattern */
+    char *pattern; /* the same for a base name's pattern, or that of the weight beside a bias */
+    sw_map by_pattern;
     sw_error *err;
 } classifier;
 
@@ -292,21 +294,38 @@ static sw_class classify_name(const classifier *c, const char *name, size_t leng
     return class_;
 }
 
-/* The class of the weight beside a bias of this pattern, or NULL. */
-static const sw_class *sibling_of(const sw_plan *plan, const sw_pattern_node *bias)
+static void clear_classifier(classifier *c)
 {
-    const char *const leaves[] = {"weight", "qweight", "weight_packed"};
-    const size_t tail = strlen("bias");
+    sw_map_clear(&c->by_pattern);
+}
 
-    for (uint32_t i = 0; i < plan->model->n_patterns; i++) {
-        const sw_pattern_node *p = &plan->model->patterns[i];
-        for (size_t k = 0; k < SW_COUNT(leaves); k++) {
-            size_t n = strlen(leaves[k]);
-            if (p->length == bias->length - tail + n &&
-                memcmp(p->text, bias->text, bias->length - tail) == 0 &&
-                strcmp(p->text + bias->length - tail, leaves[k]) == 0)
-                return &plan->classes[i];
-        }
+static sw_status index_patterns(classifier *c)
+{
+    const sw_model *model = c->plan->model;
+
+    for (uint32_t i = 0; i < model->n_patterns; i++) {
+        const sw_pattern_node *p = &model->patterns[i];
+        bool is_new = false;
+        if (sw_map_put(&c->by_pattern, p->text, p->length, i, &is_new) == NULL)
+            return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %u patterns",
+                           model->n_patterns);
+    }
+    return SW_OK;
+}
+
+/* The class of the weight beside a bias of this pattern, or NULL. */
+static const sw_class *sibling_of(const classifier *c, const sw_pattern_node *bias)
+{
+    static const char *const leaves[] = {"weight", "qweight", "weight_packed"};
+    size_t stem = bias->length - strlen("bias");
+
+    memcpy(c->pattern, bias->text, stem);
+    for (size_t k = 0; k < SW_COUNT(leaves); k++) {
+        size_t n = strlen(leaves[k]);
+        memcpy(c->pattern + stem, leaves[k], n);
+        const uint32_t *at = sw_map_find(&c->by_pattern, c->pattern, stem + n);
+        if (at != NULL)
+            return &c->plan->classes[*at];
     }
     return NULL;
 }
@@ -323,11 +342,11 @@ static bool is_column(const sw_class *c)
 }
 
 /* A default BIAS beside a column weight is cut with it: an output head's bias follows the vocabulary. */
-static void settle_bias(const sw_plan *plan, const sw_pattern_node *p, sw_class *class_)
+static void settle_bias(const classifier *c, const sw_pattern_node *p, sw_class *class_)
 {
     if (class_->role != SW_ROLE_BIAS || p->length < 5 || strcmp(p->text + p->length - 5, ".bias") != 0)
         return;
-    const sw_class *weight = sibling_of(plan, p);
+    const sw_class *weight = sibling_of(c, p);
     class_->is_row_bias = weight != NULL && is_row(weight);
     if (weight == NULL || !is_column(weight) || class_->source == SW_RULE_FAMILY)
         return;
@@ -386,7 +405,7 @@ static sw_status classify_patterns(const classifier *c)
     }
     plan->n_classes = model->n_patterns;
     for (uint32_t i = 0; i < model->n_patterns; i++)
-        settle_bias(plan, &model->patterns[i], &plan->classes[i]);
+        settle_bias(c, &model->patterns[i], &plan->classes[i]);
     return SW_OK;
 }
 
@@ -430,8 +449,10 @@ static sw_status classify_each(const classifier *c, bool all)
             continue;
         sw_class own =
             classify_name(c, t->name, t->name_length, p->text, p->length, p->row, param->layer, dims_of(t));
-        settle_bias(plan, p, &own);
+        settle_bias(c, p, &own);
         uint32_t at = find_class(plan, param->pattern, &own);
+        plan->override_steps += at < model->n_patterns ? 0 : at - model->n_patterns;
+        SW_TRY(sw_override_steps_status(plan, c->err));
         if (at == plan->n_classes) {
             if (!sw_plan_grow(plan->arena, (void **)&plan->classes, &capacity, plan->n_classes, sizeof own))
                 return SW_FAIL(c->err, SW_E_NO_MEMORY, "", "no memory for the roles of %zu parameters",
@@ -459,6 +480,33 @@ static void report_unused(sw_plan *plan, const sw_role_rules *rules, sw_rule_sou
     }
 }
 
+static uint64_t patterns_of(const sw_role_rules *rules)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; rules != NULL && i < rules->n_rules; i++) {
+        for (const char *const *p = rules->rules[i].patterns; *p != NULL; p++)
+            n++;
+    }
+    return n;
+}
+
+/* What the rules of an override file may cost: every pattern on every name. */
+static sw_status count_rules(const classifier *c, bool by_number)
+{
+    const sw_model *model = c->plan->model;
+    const sw_overrides *o = c->overrides;
+    uint64_t n = patterns_of(c->arch) + (o != NULL && o->has_roles ? patterns_of(&o->roles) : 0);
+    uint64_t steps = 0;
+
+    for (uint32_t i = 0; i < model->n_patterns && n > 0; i++) {
+        const sw_pattern_node *p = &model->patterns[i];
+        steps += (p->length / 16 + 1) * (by_number ? 1 + (uint64_t)p->n_params : 1);
+    }
+    c->plan->override_steps += n * steps;
+    return sw_override_steps_status(c->plan, c->err);
+}
+
 sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
 {
     const sw_model *model = plan->model;
@@ -466,16 +514,18 @@ sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *er
 
     for (uint32_t i = 0; i < model->list.n_tensors; i++)
         longest = model->list.tensors[i].name_length > longest ? model->list.tensors[i].name_length : longest;
-    classifier c = {.plan = plan, .overrides = overrides, .err = err};
+    classifier c SW_AUTO(clear_classifier) = {.plan = plan, .overrides = overrides, .err = err};
     c.arch = arch_rules(model, overrides);
-    c.lower = sw_arena_alloc(plan->arena, longest + sizeof ".weight");
-    c.pattern = sw_arena_alloc(plan->arena, longest + sizeof ".weight");
+    c.lower = sw_arena_alloc(plan->arena, longest + sizeof ".weight_packed");
+    c.pattern = sw_arena_alloc(plan->arena, longest + sizeof ".weight_packed");
     plan->classes = sw_arena_zero(plan->arena, model->n_patterns + 1, sizeof *plan->classes);
     if (c.lower == NULL || c.pattern == NULL || plan->classes == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the roles of %u patterns", model->n_patterns);
-    SW_TRY(classify_patterns(&c));
     bool by_number = looks_at_numbers(c.arch) ||
                      (overrides != NULL && overrides->has_roles && looks_at_numbers(&overrides->roles));
+    SW_TRY(count_rules(&c, by_number));
+    SW_TRY(index_patterns(&c));
+    SW_TRY(classify_patterns(&c));
     bool by_layer = false;
     for (uint32_t i = 0; i < model->n_patterns && !by_layer; i++)
         by_layer = varies_by_layer(model, model->patterns[i].row);

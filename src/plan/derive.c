@@ -14,6 +14,7 @@
 #include "plan/fault.h"
 #include "plan/head_check.h"
 #include "plan/intern.h"
+#include "plan/override_match.h"
 #include "plan/place.h"
 
 /* What a remembered placement depends on; compared by its bytes. */
@@ -69,20 +70,18 @@ static sw_status place_now(sw_plan *plan, const sw_spec *spec, uint32_t param, c
     return SW_OK;
 }
 
-sw_status sw_derive_facts(sw_plan *plan, const sw_overrides *overrides, const sw_spec *spec, uint32_t param,
-                          const sw_shape *stacked, uint32_t *facts, uint32_t *fault, sw_error *err)
+sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param, const sw_shape *stacked,
+                          uint32_t *facts, uint32_t *fault, sw_error *err)
 {
     const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
     const sw_class *class_ = sw_class_of(plan, param);
     bool is_new = false;
 
-    if (overrides != NULL && sw_overrides_have_layouts(overrides)) {
-        const sw_override_layout *layout = sw_override_layout_for(plan, overrides, t->name, t->name_length);
-        if (layout != NULL) {
-            sw_class own = *class_;
-            apply_layout(&own, layout);
-            return place_now(plan, spec, param, &own, stacked, facts, fault, err);
-        }
+    const sw_override_layout *layout = sw_override_layout_for(plan, t->name, t->name_length);
+    if (layout != NULL) {
+        sw_class own = *class_;
+        apply_layout(&own, layout);
+        return place_now(plan, spec, param, &own, stacked, facts, fault, err);
     }
     memo_key key;
     memset(&key, 0, sizeof key);
@@ -176,8 +175,7 @@ static sw_status new_spec(sw_plan *plan, const sw_grouping *grouping, uint32_t m
     return SW_OK;
 }
 
-static sw_status add_param(sw_plan *plan, const sw_overrides *overrides, sw_spec *spec, uint32_t param,
-                           sw_error *err)
+static sw_status add_param(sw_plan *plan, sw_spec *spec, uint32_t param, sw_error *err)
 {
     const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
     const char *path = sw_relative_path(spec, t->name);
@@ -194,15 +192,14 @@ static sw_status add_param(sw_plan *plan, const sw_overrides *overrides, sw_spec
                             "the index names it, but its shape is not known");
         return SW_OK;
     }
-    SW_TRY(sw_derive_facts(plan, overrides, spec, param, NULL, &facts, &fault, err));
+    SW_TRY(sw_derive_facts(plan, spec, param, NULL, &facts, &fault, err));
     spec->is_replicated = spec->is_replicated || (fault != UINT32_MAX && spec->is_tower);
     spec->has_bad_heads = spec->has_bad_heads || fault == SW_FAULT_HEADS;
     spec->has_fault = spec->has_fault || fault != UINT32_MAX;
     return sw_spec_add_param(plan, spec, (sw_spec_param){path, (uint32_t)strlen(path), param, facts}, err);
 }
 
-static sw_status fill(sw_plan *plan, const sw_overrides *overrides, const sw_grouping *grouping,
-                      sw_error *err)
+static sw_status fill(sw_plan *plan, const sw_grouping *grouping, sw_error *err)
 {
     const sw_model *model = plan->model;
     uint32_t previous = SW_NO_MODULE;
@@ -213,7 +210,11 @@ static sw_status fill(sw_plan *plan, const sw_overrides *overrides, const sw_gro
             previous = grouping->owner[i];
             SW_TRY(new_spec(plan, grouping, previous, sw_class_of(plan, i), &spec, err));
         }
-        SW_TRY(add_param(plan, overrides, spec, i, err));
+        SW_TRY(add_param(plan, spec, i, err));
+        if (plan->n_facts > SW_PLAN_MAX_FACTS)
+            return SW_FAIL(err, SW_E_LIMIT, "check that this is a model",
+                           "more than %d parameters that differ in role, shape or placement",
+                           SW_PLAN_MAX_FACTS);
     }
     return SW_OK;
 }
@@ -247,14 +248,14 @@ static sw_status contracts(sw_plan *plan, sw_error *err)
     return SW_OK;
 }
 
-sw_status sw_derive(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
+sw_status sw_derive(sw_plan *plan, sw_error *err)
 {
     sw_grouping grouping = {0};
 
     SW_TRY(sw_group(&grouping, plan, err));
-    sw_status status = fill(plan, overrides, &grouping, err);
+    sw_status status = fill(plan, &grouping, err);
     sw_grouping_clear(&grouping);
     SW_TRY(status);
-    SW_TRY(sw_expert_finish(plan, overrides, err));
+    SW_TRY(sw_expert_finish(plan, err));
     return contracts(plan, err);
 }

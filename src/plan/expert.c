@@ -109,8 +109,7 @@ sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const ch
     return SW_OK;
 }
 
-static sw_status finish_stack(sw_plan *plan, const sw_overrides *overrides, sw_spec *spec, sw_ep_stack *stack,
-                              sw_error *err)
+static sw_status finish_stack(sw_plan *plan, sw_spec *spec, sw_ep_stack *stack, sw_error *err)
 {
     const sw_shape *one = sw_model_tensor(plan->model, stack->first_param)->shape;
     uint64_t dims[SW_MAX_DIMS + 1];
@@ -131,20 +130,19 @@ static sw_status finish_stack(sw_plan *plan, const sw_overrides *overrides, sw_s
     if (stacked == NULL)
         return SW_FAIL(err, SW_E_LIMIT, "the number of elements must fit 64 bits", "%s.%s: shape overflows",
                        spec->fqn, stack->path);
-    SW_TRY(sw_derive_facts(plan, overrides, spec, stack->first_param, stacked,
-                           &spec->params[stack->param].facts, &fault, err));
+    SW_TRY(sw_derive_facts(plan, spec, stack->first_param, stacked, &spec->params[stack->param].facts, &fault,
+                           err));
     spec->has_fault = spec->has_fault || fault != UINT32_MAX;
     return SW_OK;
 }
 
 /* A tower that some parameter could not be cut in is kept whole: place everything in it again, with a
  * warning. */
-static sw_status replicate(sw_plan *plan, const sw_overrides *overrides, sw_spec *spec, sw_error *err)
+static sw_status replicate(sw_plan *plan, sw_spec *spec, sw_error *err)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
         uint32_t fault = UINT32_MAX;
-        SW_TRY(sw_derive_facts(plan, overrides, spec, spec->params[i].param, NULL, &spec->params[i].facts,
-                               &fault, err));
+        SW_TRY(sw_derive_facts(plan, spec, spec->params[i].param, NULL, &spec->params[i].facts, &fault, err));
     }
     (void)sw_plan_fault(plan, SW_SEVERITY_WARNING, "tower_replicated", spec->fqn, spec->fqn_length,
                         "choose a tp that divides the tower's heads and widths to cut it",
@@ -152,14 +150,14 @@ static sw_status replicate(sw_plan *plan, const sw_overrides *overrides, sw_spec
     return SW_OK;
 }
 
-sw_status sw_expert_finish(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
+sw_status sw_expert_finish(sw_plan *plan, sw_error *err)
 {
     for (uint32_t i = 0; i < plan->n_specs; i++) {
         sw_spec *spec = &plan->specs[i];
         for (uint32_t k = 0; k < spec->n_stacks; k++)
-            SW_TRY(finish_stack(plan, overrides, spec, &spec->stacks[k], err));
+            SW_TRY(finish_stack(plan, spec, &spec->stacks[k], err));
         if (spec->is_replicated)
-            SW_TRY(replicate(plan, overrides, spec, err));
+            SW_TRY(replicate(plan, spec, err));
     }
     return SW_OK;
 }

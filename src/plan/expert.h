@@ -7,7 +7,7 @@
 #ifndef SW_PLAN_EXPERT_H
 #define SW_PLAN_EXPERT_H
 
-#include "plan/override.h"
+#include "plan/plan_data.h"
 
 /* If ep is on and `path` is one expert's part of a projection, count it into the stack of that projection. */
 sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const char *path, bool *was_stacked,
@@ -15,7 +15,7 @@ sw_status sw_expert_stack(sw_plan *plan, sw_spec *spec, uint32_t param, const ch
 
 /* Shapes and placements of all stacks, when every expert was seen; keep towers that tp cannot divide whole.
  */
-sw_status sw_expert_finish(sw_plan *plan, const sw_overrides *overrides, sw_error *err);
+sw_status sw_expert_finish(sw_plan *plan, sw_error *err);
 
 /* The contract of a MoE block and of a shared expert inside one, for the ep mode. */
 sw_status sw_expert_contract(sw_plan *plan, sw_spec *spec, sw_error *err);

@@ -23,44 +23,65 @@ static uint32_t too_many(sw_plan *plan, sw_severity severity)
     return UINT32_MAX;
 }
 
+/* "code|pattern|what": made beside the arena, since most findings are there already. */
+static const char *make_key(sw_plan *plan, const char *code, const char *fqn, size_t fqn_length,
+                            const char *what, size_t *what_at)
+{
+    sw_buffer *key = &plan->fault_key;
+
+    key->length = 0;
+    sw_buffer_puts(key, code);
+    sw_buffer_putc(key, '|');
+    sw_plan_put_pattern(key, fqn, fqn_length);
+    sw_buffer_putc(key, '|');
+    *what_at = key->length;
+    sw_buffer_puts(key, what);
+    return sw_buffer_text(key);
+}
+
+/* The texts of its key become those of the fault. */
+static uint32_t add_fault(sw_plan *plan, sw_fault *fault, size_t what_at)
+{
+    const sw_buffer *key = &plan->fault_key;
+    size_t pattern_at = strlen(fault->code) + 1;
+    char *kept = sw_arena_copy(plan->arena, key->bytes, key->length);
+    bool is_new = false;
+
+    fault->pattern = sw_arena_copy(plan->arena, key->bytes + pattern_at, what_at - 1 - pattern_at);
+    if (kept == NULL || fault->pattern == NULL ||
+        !sw_plan_grow(plan->arena, (void **)&plan->faults, &plan->faults_capacity, plan->n_faults,
+                      sizeof *plan->faults) ||
+        sw_map_put(&plan->by_fault, kept, key->length, plan->n_faults, &is_new) == NULL)
+        return out_of_memory(plan);
+    fault->what = kept + what_at;
+    plan->faults[plan->n_faults] = *fault;
+    return plan->n_faults++;
+}
+
 uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, const char *fqn,
                        size_t fqn_length, const char *help, const char *format, ...)
 {
     char what[768];
     va_list args;
-    bool is_new = false;
+    size_t what_at = 0;
 
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    const char *pattern = sw_plan_pattern(plan, fqn, fqn_length);
-    char *key = sw_arena_format(plan->arena, "%s|%s|%s", code, pattern == NULL ? "" : pattern, what);
-    if (pattern == NULL || key == NULL)
+    const char *key = make_key(plan, code, fqn, fqn_length, what, &what_at);
+    if (key == NULL)
         return out_of_memory(plan);
-    if (plan->n_faults >= MOST_FAULTS && sw_map_find(&plan->by_fault, key, strlen(key)) == NULL)
-        return too_many(plan, severity);
-    uint32_t *at = sw_map_put(&plan->by_fault, key, strlen(key), plan->n_faults, &is_new);
-    if (at == NULL)
-        return out_of_memory(plan);
-    if (!is_new) {
-        plan->faults[*at].n++;
-        return *at;
+    const uint32_t *known = sw_map_find(&plan->by_fault, key, plan->fault_key.length);
+    if (known != NULL) {
+        plan->faults[*known].n++;
+        return *known;
     }
-
-    char *fqn_copy = sw_arena_copy(plan->arena, fqn, fqn_length);
-    char *help_copy = sw_arena_format(plan->arena, "%s", help);
-    if (fqn_copy == NULL || help_copy == NULL ||
-        !sw_plan_grow(plan->arena, (void **)&plan->faults, &plan->faults_capacity, plan->n_faults,
-                      sizeof *plan->faults))
-        return out_of_memory(plan);
-    plan->faults[plan->n_faults] = (sw_fault){.severity = severity,
-                                              .code = code,
-                                              .fqn = fqn_copy,
-                                              .pattern = pattern,
-                                              .what = key + strlen(code) + strlen(pattern) + 2,
-                                              .help = help_copy,
-                                              .n = 1};
-    return plan->n_faults++;
+    if (plan->n_faults >= MOST_FAULTS)
+        return too_many(plan, severity);
+    sw_fault fault = {.severity = severity, .code = code, .n = 1};
+    fault.fqn = sw_arena_copy(plan->arena, fqn, fqn_length);
+    fault.help = sw_arena_format(plan->arena, "%s", help);
+    return fault.fqn == NULL || fault.help == NULL ? out_of_memory(plan) : add_fault(plan, &fault, what_at);
 }
 
 void sw_plan_fault_again(sw_plan *plan, uint32_t index)

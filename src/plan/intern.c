@@ -137,6 +137,10 @@ sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, s
     *out = found;
     if (found != NULL)
         return SW_OK;
+    if (plan->n_specs >= SW_PLAN_MAX_BOUNDARIES)
+        return SW_FAIL(err, SW_E_LIMIT, "check that this is a model",
+                       "more than %d boundaries, the last is %.*s", SW_PLAN_MAX_BOUNDARIES,
+                       fqn_length < 200 ? (int)fqn_length : 200, fqn);
     char *name = sw_arena_copy(plan->arena, fqn, fqn_length);
     bool fresh = false;
     if (name == NULL ||
@@ -151,30 +155,20 @@ sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, s
     return SW_OK;
 }
 
-const char *sw_plan_pattern(sw_plan *plan, const char *name, size_t length)
+void sw_plan_put_pattern(sw_buffer *out, const char *name, size_t length)
 {
-    char *text = sw_arena_copy(plan->arena, name, length);
-    size_t used = 0;
-
-    if (text == NULL)
-        return NULL;
-    for (size_t i = 0; i < length;) {
-        size_t end = i;
-        bool digits = true;
-        while (end < length && text[end] != '.') {
-            digits = digits && text[end] >= '0' && text[end] <= '9';
-            end++;
-        }
-        if (digits && end > i) {
-            text[used++] = '#';
-        } else {
-            memmove(text + used, text + i, end - i);
-            used += end - i;
-        }
-        if (end < length)
-            text[used++] = '.';
-        i = end + 1;
+    for (size_t at = 0; at < length;) {
+        const char *dot = memchr(name + at, '.', length - at);
+        size_t end = dot == NULL ? length : (size_t)(dot - name);
+        size_t digits = at;
+        while (digits < end && name[digits] >= '0' && name[digits] <= '9')
+            digits++;
+        if (digits == end && end > at)
+            sw_buffer_putc(out, '#');
+        else
+            sw_buffer_append(out, name + at, end - at);
+        if (dot != NULL)
+            sw_buffer_putc(out, '.');
+        at = end + 1;
     }
-    text[used] = '\0';
-    return text;
 }

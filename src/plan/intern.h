@@ -28,7 +28,7 @@ sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, s
 
 sw_spec *sw_plan_find_spec(const sw_plan *plan, const char *fqn, size_t length);
 
-/* A name with all-digit segments replaced by '#', in the plan's arena; NULL without memory. */
-const char *sw_plan_pattern(sw_plan *plan, const char *name, size_t length);
+/* Append a name with all-digit segments replaced by '#'. */
+void sw_plan_put_pattern(sw_buffer *out, const char *name, size_t length);
 
 #endif

@@ -170,6 +170,51 @@ static void check_axes(sw_plan *plan, const sw_spec *spec)
     }
 }
 
+/* Rows or columns of a plain matrix along one of its sides; 0 where that says nothing (packed, stacked, a
+ * vector). */
+static uint64_t side_extent(const sw_facts *f, int dim)
+{
+    if (f->shape == NULL || f->shape->n_dims != 2 || f->view != NULL || f->reason != NULL || dim < 0)
+        return 0;
+    return f->shape->dims[dim];
+}
+
+/* What a feed-forward's columns make its rows must take, and values come in as many rows as keys. */
+static void check_extents(sw_plan *plan, const sw_spec *spec)
+{
+    const sw_spec_param *first = NULL;
+    uint64_t width = 0;
+    bool is_mlp = spec->type == SW_BOUNDARY_MLP && !spec->is_tower;
+
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        bool is_keys = spec->type == SW_BOUNDARY_ATTENTION && f->role == SW_ROLE_COLWISE &&
+                       f->layout == SW_LAYOUT_KV_HEADS;
+        uint64_t extent = 0;
+        if (is_keys || (is_mlp && f->role == SW_ROLE_COLWISE))
+            extent = side_extent(f, f->out_dim);
+        else if (is_mlp && f->role == SW_ROLE_FUSED_GATE_UP && f->parts > 0)
+            extent = side_extent(f, f->out_dim) / f->parts;
+        else if (is_mlp && f->role == SW_ROLE_ROWWISE)
+            extent = side_extent(f, f->in_dim);
+        if (extent == 0)
+            continue;
+        if (first == NULL) {
+            first = p;
+            width = extent;
+        }
+        if (extent == width)
+            continue;
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "extents_disagree", spec->fqn, spec->fqn_length,
+                            "check that all files are of one checkpoint",
+                            "'%.*s' and '%.*s' meet in the region, but one has %llu and the other %llu there",
+                            (int)first->path_length, first->path, (int)p->path_length, p->path,
+                            (unsigned long long)width, (unsigned long long)extent);
+        return;
+    }
+}
+
 void sw_lint_region(sw_plan *plan, const sw_spec *spec)
 {
     if (spec->has_fault)
@@ -177,6 +222,7 @@ void sw_lint_region(sw_plan *plan, const sw_spec *spec)
     check_exit(plan, spec);
     check_unreduced(plan, spec);
     check_features(plan, spec);
+    check_extents(plan, spec);
     check_members(plan, spec);
     check_axes(plan, spec);
 }

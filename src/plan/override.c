@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/glob.h"
 #include "base/nearest.h"
 #include "base/status.h"
 #include "mesh/placement.h"
@@ -18,13 +17,40 @@
 #include "plan/fault.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
+#include "plan/override_match.h"
 #include "plan/place.h"
+
+/* What all entries share. */
+typedef struct application {
+    sw_override_names names;
+    uint32_t n_guesses; /* names for which a nearest one was looked for */
+} application;
 
 typedef struct applying {
     sw_plan *plan;
+    application *shared;
     const sw_override_entry *entry;
+    sw_glob pattern;  /* its match */
+    const char *note; /* "FILE:LINE match", in the plan; NULL: not made yet */
     sw_error *err;
 } applying;
+
+enum {
+    MOST_GUESSES = 16,  /* beyond them nobody reads on */
+    STEPS_OF_ENTRY = 32 /* what a copied name costs, against one compared character */
+};
+
+static sw_status no_memory(const applying *a)
+{
+    return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+}
+
+/* Count `n` names that are copied or looked up. */
+static sw_status count_steps(applying *a, uint64_t n)
+{
+    a->plan->override_steps += STEPS_OF_ENTRY * n;
+    return sw_override_steps_status(a->plan, a->err);
+}
 
 bool sw_override_holds(const sw_override_entry *entry, const sw_plan *plan)
 {
@@ -40,59 +66,6 @@ bool sw_override_holds(const sw_override_entry *entry, const sw_plan *plan)
     }
 }
 
-bool sw_overrides_have_layouts(const sw_overrides *overrides)
-{
-    for (uint32_t i = 0; i < overrides->n_entries; i++) {
-        if (overrides->entries[i].n_layouts > 0)
-            return true;
-    }
-    return false;
-}
-
-/* "a.b.qkv_proj" stands for its weight and its bias too. */
-static bool names_parameter(const char *pattern, const char *fqn, size_t length)
-{
-    char name[1024];
-    const char *dot = memrchr(fqn, '.', length);
-
-    if (length >= sizeof name)
-        return false;
-    memcpy(name, fqn, length);
-    name[length] = '\0';
-    if (sw_glob_match(pattern, name))
-        return true;
-    if (dot == NULL)
-        return false;
-    name[dot - fqn] = '\0';
-    return sw_glob_match(pattern, name);
-}
-
-/* A layout under a boundary: the parameter's name is the boundary's, a dot, and the path (leaf optional). */
-static bool names_member(const char *match, const char *path, const char *fqn, size_t length)
-{
-    char pattern[1024];
-    int n = snprintf(pattern, sizeof pattern, "%s%s%s", match, match[0] == '\0' ? "" : ".", path);
-
-    return n > 0 && (size_t)n < sizeof pattern && names_parameter(pattern, fqn, length);
-}
-
-const sw_override_layout *sw_override_layout_for(const sw_plan *plan, const sw_overrides *overrides,
-                                                 const char *fqn, size_t length)
-{
-    const sw_override_layout *found = NULL;
-
-    for (uint32_t i = 0; i < overrides->n_entries; i++) {
-        const sw_override_entry *e = &overrides->entries[i];
-        for (uint32_t k = 0; k < e->n_layouts && sw_override_holds(e, plan); k++) {
-            const sw_override_layout *layout = &e->layouts[k];
-            if (layout->path == NULL ? names_parameter(e->match, fqn, length)
-                                     : names_member(e->match, layout->path, fqn, length))
-                found = layout;
-        }
-    }
-    return found;
-}
-
 static void complain(applying *a, const char *code, const char *fqn, const char *help, const char *what)
 {
     (void)sw_plan_fault(a->plan, SW_SEVERITY_ERROR, code, fqn, strlen(fqn), help, "%s: %s", a->entry->source,
@@ -103,16 +76,17 @@ static void complain(applying *a, const char *code, const char *fqn, const char 
 
 static sw_status copy_io(applying *a, sw_io *out, const sw_override_io *field)
 {
+    SW_TRY(count_steps(a, 8 * (uint64_t)field->n));
     out->is_declared = true;
     out->n = field->n;
     out->entries = sw_arena_zero(a->plan->arena, field->n + 1, sizeof *out->entries);
     if (out->entries == NULL)
-        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+        return no_memory(a);
     for (uint32_t i = 0; i < field->n; i++) {
         sw_io_entry *e = &out->entries[i];
         e->name = sw_arena_format(a->plan->arena, "%s", field->entries[i].name);
         if (e->name == NULL)
-            return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+            return no_memory(a);
         for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
             if (!a->plan->is_active[axis] || (axis == SW_ON_EP && a->plan->ep_mode != SW_EP_AXIS))
                 continue; /* canonical but inactive axes are tolerated and dropped */
@@ -148,12 +122,15 @@ static uint32_t find_path(const sw_spec *spec, const char *path)
 }
 
 /* The model's parameter at fqn.path, or UINT32_MAX. */
-static uint32_t find_param(const sw_plan *plan, const char *fqn, const char *path)
+static sw_status find_param(applying *a, const char *fqn, const char *path, uint32_t *out)
 {
     char name[2048];
     int n = snprintf(name, sizeof name, "%s%s%s", fqn, fqn[0] == '\0' ? "" : ".", path);
 
-    return n > 0 && (size_t)n < sizeof name ? sw_model_find_param(plan->model, name, (size_t)n) : UINT32_MAX;
+    *out = UINT32_MAX;
+    if (n <= 0 || (size_t)n >= sizeof name)
+        return SW_OK;
+    return sw_override_find_param(&a->shared->names, name, (size_t)n, out, a->err);
 }
 
 static void give_places(applying *a, sw_facts *facts, const sw_places *said)
@@ -199,6 +176,11 @@ static bool is_tied_conflict(applying *a, const sw_spec *spec, const sw_io_entry
     return false;
 }
 
+static bool may_guess(applying *a)
+{
+    return a->shared->n_guesses++ < MOST_GUESSES;
+}
+
 static void unknown_param(applying *a, const sw_spec *spec, const char *path)
 {
     const char *words[256];
@@ -209,7 +191,7 @@ static void unknown_param(applying *a, const sw_spec *spec, const char *path)
         if (spec->params[i].path[spec->params[i].path_length] == '\0')
             words[n++] = spec->params[i].path;
     }
-    const char *near_ = sw_nearest(path, words, n);
+    const char *near_ = may_guess(a) ? sw_nearest(path, words, n) : NULL;
     (void)snprintf(help, sizeof help,
                    near_ == NULL ? "name a parameter of this module, relative to it" : "did you mean '%s'?",
                    near_);
@@ -289,7 +271,8 @@ static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, 
         facts = plan->facts[spec->params[at].facts];
         check_against_derived(a, spec, said->name, &facts, &said->places);
     } else {
-        uint32_t param = find_param(plan, spec->fqn, said->name);
+        uint32_t param = UINT32_MAX;
+        SW_TRY(find_param(a, spec->fqn, said->name, &param));
         if (param == UINT32_MAX) {
             if (!is_tied_conflict(a, spec, said))
                 unknown_param(a, spec, said->name);
@@ -309,7 +292,7 @@ static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, 
     give_places(a, &facts, &said->places);
     uint32_t index = sw_plan_intern_facts(plan, &facts);
     if (index == UINT32_MAX)
-        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+        return no_memory(a);
     if (at != UINT32_MAX) {
         spec->params[at].facts = index;
         return SW_OK;
@@ -319,7 +302,7 @@ static sw_status set_param(applying *a, sw_spec *spec, const sw_io_entry *said, 
 }
 
 /* Names that a replacement of the whole field drops are said: nobody cuts them any more. */
-static void warn_dropped(applying *a, const sw_spec *old, const sw_spec *now)
+static void warn_dropped(applying *a, const sw_spec *old, const sw_map *now)
 {
     char list[400];
     size_t used = 0;
@@ -328,12 +311,11 @@ static void warn_dropped(applying *a, const sw_spec *old, const sw_spec *now)
     list[0] = '\0';
     for (uint32_t i = 0; i < old->n_params; i++) {
         const sw_spec_param *p = &old->params[i];
-        char path[256];
-        (void)snprintf(path, sizeof path, "%.*s", (int)p->path_length, p->path);
-        if (find_path(now, path) != UINT32_MAX)
+        if (sw_map_find(now, p->path, p->path_length) != NULL)
             continue;
         if (used + p->path_length + 3 < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n == 0 ? "" : ", ", path);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", n == 0 ? "" : ", ",
+                                     (int)p->path_length, p->path);
         n++;
     }
     if (n > 0) {
@@ -344,39 +326,70 @@ static void warn_dropped(applying *a, const sw_spec *old, const sw_spec *now)
     }
 }
 
-static sw_status merge_params(applying *a, sw_spec *spec, const sw_override_io *field)
+/* Paths of a spec's parameters -> index. */
+static sw_status index_paths(applying *a, const sw_spec *spec, sw_map *out)
 {
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        bool is_new = false;
+        if (sw_map_put(out, spec->params[i].path, spec->params[i].path_length, i, &is_new) == NULL)
+            return no_memory(a);
+    }
+    return count_steps(a, spec->n_params / 4);
+}
+
+static uint32_t path_at(const sw_map *paths, const char *path)
+{
+    const uint32_t *at = sw_map_find(paths, path, strlen(path));
+    return at == NULL ? UINT32_MAX : *at;
+}
+
+static sw_status patch_params(applying *a, sw_spec *spec, const sw_override_io *field)
+{
+    sw_map paths SW_AUTO(sw_map_clear) = {0};
+
+    SW_TRY(index_paths(a, spec, &paths));
+    for (uint32_t i = 0; i < field->n; i++)
+        SW_TRY(set_param(a, spec, &field->entries[i], path_at(&paths, field->entries[i].name)));
+    return SW_OK;
+}
+
+static sw_status replace_params(applying *a, sw_spec *spec, const sw_override_io *field)
+{
+    sw_map before SW_AUTO(sw_map_clear) = {0};
+    sw_map now SW_AUTO(sw_map_clear) = {0};
     sw_spec old = *spec;
 
-    if (field->mode == SW_FIELD_UNSET)
-        return SW_OK;
-    if (field->mode == SW_FIELD_PATCH) {
-        for (uint32_t i = 0; i < field->n; i++)
-            SW_TRY(set_param(a, spec, &field->entries[i], find_path(spec, field->entries[i].name)));
-        return SW_OK;
-    }
+    SW_TRY(index_paths(a, &old, &before));
     spec->params = NULL;
     spec->n_params = 0;
     spec->params_capacity = 0;
     for (uint32_t i = 0; i < field->n; i++) {
-        uint32_t at = find_path(&old, field->entries[i].name);
-        if (at == UINT32_MAX) {
-            SW_TRY(set_param(a, spec, &field->entries[i], at));
-            continue;
+        uint32_t at = path_at(&before, field->entries[i].name);
+        if (at != UINT32_MAX) {
+            SW_TRY(sw_spec_add_param(a->plan, spec, old.params[at], a->err));
+            at = spec->n_params - 1;
         }
-        SW_TRY(sw_spec_add_param(a->plan, spec, old.params[at], a->err));
-        SW_TRY(set_param(a, spec, &field->entries[i], spec->n_params - 1));
+        SW_TRY(set_param(a, spec, &field->entries[i], at));
     }
+    SW_TRY(index_paths(a, spec, &now));
     /* A stack whose name is gone covers its sources no longer. */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < spec->n_stacks; i++) {
-        if (find_path(spec, spec->stacks[i].path) != UINT32_MAX)
+        if (path_at(&now, spec->stacks[i].path) != UINT32_MAX)
             spec->stacks[kept++] = spec->stacks[i];
     }
     spec->n_stacks = kept;
     if (field->n > 0)
-        warn_dropped(a, &old, spec);
+        warn_dropped(a, &old, &now);
     return SW_OK;
+}
+
+static sw_status merge_params(applying *a, sw_spec *spec, const sw_override_io *field)
+{
+    if (field->mode == SW_FIELD_UNSET)
+        return SW_OK;
+    SW_TRY(count_steps(a, 4 * (uint64_t)field->n));
+    return field->mode == SW_FIELD_PATCH ? patch_params(a, spec, field) : replace_params(a, spec, field);
 }
 
 /* ---- one entry onto one spec ---- */
@@ -386,12 +399,13 @@ static sw_status copy_words(applying *a, const char ***out, uint32_t *n_out, con
     const char **copy = sw_arena_zero(a->plan->arena, n + 1, sizeof *copy);
     bool ok = copy != NULL;
 
+    SW_TRY(count_steps(a, 4 * (uint64_t)n));
     for (uint32_t i = 0; ok && i < n; i++) {
         copy[i] = sw_arena_format(a->plan->arena, "%s", words[i]);
         ok = copy[i] != NULL;
     }
     if (!ok)
-        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
+        return no_memory(a);
     *out = copy;
     *n_out = n;
     return SW_OK;
@@ -402,20 +416,17 @@ static sw_status copy_word(applying *a, const char **slot, const char *word)
     if (word == NULL)
         return SW_OK;
     *slot = sw_arena_format(a->plan->arena, "%s", word);
-    return *slot == NULL ? SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override") : SW_OK;
+    return *slot == NULL ? no_memory(a) : SW_OK;
 }
 
 static sw_status note_applied(applying *a, sw_spec *spec)
 {
-    const char **list = sw_arena_zero(a->plan->arena, spec->n_overrides + 1, sizeof *list);
-    const char *text = sw_arena_format(a->plan->arena, "%s %s", a->entry->source, a->entry->match);
-
-    if (list == NULL || text == NULL)
-        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
-    if (spec->n_overrides > 0)
-        memcpy(list, spec->overrides, spec->n_overrides * sizeof *list);
-    list[spec->n_overrides++] = text;
-    spec->overrides = list;
+    if (a->note == NULL)
+        a->note = sw_arena_format(a->plan->arena, "%s %s", a->entry->source, a->entry->match);
+    if (a->note == NULL || !sw_plan_grow(a->plan->arena, (void **)&spec->overrides, &spec->overrides_capacity,
+                                         spec->n_overrides, sizeof *spec->overrides))
+        return no_memory(a);
+    spec->overrides[spec->n_overrides++] = a->note;
     return SW_OK;
 }
 
@@ -423,6 +434,7 @@ static sw_status merge(applying *a, sw_spec *spec)
 {
     const sw_override_entry *e = a->entry;
 
+    SW_TRY(count_steps(a, 4));
     SW_TRY(merge_params(a, spec, &e->params));
     SW_TRY(merge_io(a, &spec->in_src, &e->in_src));
     SW_TRY(merge_io(a, &spec->in_dst, &e->in_dst));
@@ -510,7 +522,7 @@ static void unmatched(applying *a)
 
     for (uint32_t i = 0; i < plan->n_specs && n < SW_COUNT(words); i++)
         words[n++] = plan->specs[i].fqn;
-    const char *near_ = sw_nearest(a->entry->match, words, n);
+    const char *near_ = may_guess(a) ? sw_nearest(a->entry->match, words, n) : NULL;
     (void)snprintf(help, sizeof help,
                    near_ == NULL ? "list the boundaries with `shardwright plan`" : "did you mean '%s'?",
                    near_);
@@ -520,13 +532,15 @@ static void unmatched(applying *a)
 static sw_status apply_exact(applying *a)
 {
     const char *match = a->entry->match;
-    sw_spec *spec = sw_plan_find_spec(a->plan, match, strlen(match));
+    size_t length = strlen(match);
+    sw_spec *spec = sw_plan_find_spec(a->plan, match, length);
+    uint32_t module = SW_NO_MODULE;
 
     if (spec != NULL)
         return merge(a, spec);
-    uint32_t module = sw_model_find_module(a->plan->model, match, strlen(match));
+    SW_TRY(sw_override_find_module(&a->shared->names, match, length, &module, a->err));
     if (module != SW_NO_MODULE)
-        return insert(a, match, (uint32_t)strlen(match), module);
+        return insert(a, match, (uint32_t)length, module);
     unmatched(a);
     return SW_OK;
 }
@@ -542,18 +556,15 @@ static sw_status apply_misses(applying *a, uint32_t *n_misses)
     list[0] = '\0';
     for (uint32_t i = 0; i < model->n_modules; i++) {
         const sw_module_node *m = &model->modules[i];
-        char name[1024];
-        if (m->fqn_length >= sizeof name)
-            continue;
-        memcpy(name, m->fqn, m->fqn_length);
-        name[m->fqn_length] = '\0';
-        if (!sw_glob_match(a->entry->match, name) || sw_plan_find_spec(a->plan, name, m->fqn_length) != NULL)
+        if (!sw_override_glob(a->plan, &a->pattern, m->fqn, m->fqn_length) ||
+            sw_plan_find_spec(a->plan, m->fqn, m->fqn_length) != NULL)
             continue;
         (*n_misses)++;
         if (inserts)
             SW_TRY(insert(a, m->fqn, m->fqn_length, i));
         else if (*n_misses <= 8 && used + m->fqn_length + 3 < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", name);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used == 0 ? "" : ", ",
+                                     (int)m->fqn_length, m->fqn);
     }
     if (*n_misses > 0 && !inserts) {
         char what[400];
@@ -569,20 +580,17 @@ static sw_status apply_glob(applying *a, bool strict)
 {
     uint32_t n_hits = 0;
     uint32_t n_misses = 0;
-    uint32_t n_before = a->plan->n_specs;
-    bool *hit = sw_arena_zero(a->plan->arena, n_before + 1, sizeof *hit);
+    uint32_t n_before = a->plan->n_specs; /* what is inserted stands behind them */
 
-    if (hit == NULL)
-        return SW_FAIL(a->err, SW_E_NO_MEMORY, "", "no memory for an override");
-    for (uint32_t i = 0; i < n_before; i++) {
-        hit[i] = sw_glob_match(a->entry->match, a->plan->specs[i].fqn);
-        n_hits += hit[i];
-    }
     SW_TRY(apply_misses(a, &n_misses));
     for (uint32_t i = 0; i < n_before; i++) {
-        if (hit[i])
-            SW_TRY(merge(a, &a->plan->specs[i]));
+        const sw_spec *spec = &a->plan->specs[i];
+        if (!sw_override_glob(a->plan, &a->pattern, spec->fqn, spec->fqn_length))
+            continue;
+        n_hits++;
+        SW_TRY(merge(a, &a->plan->specs[i]));
     }
+    SW_TRY(sw_override_steps_status(a->plan, a->err));
     if (n_hits != 0 || n_misses != 0)
         return SW_OK;
     (void)sw_plan_fault(a->plan, strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "override_unused",
@@ -592,25 +600,19 @@ static sw_status apply_glob(applying *a, bool strict)
 }
 
 /* An entry that only states storage was used while parameters were placed; did it meet any? */
-static void check_layout_entry(applying *a, bool strict)
+static sw_status check_layout_entry(applying *a, bool strict)
 {
-    const sw_plan *plan = a->plan;
     const sw_override_entry *e = a->entry;
-
-    for (uint32_t i = 0; i < plan->model->n_params; i++) {
-        const sw_tensor_entry *t = sw_model_tensor(plan->model, i);
-        for (uint32_t k = 0; k < e->n_layouts; k++) {
-            if (e->layouts[k].path == NULL
-                    ? names_parameter(e->match, t->name, t->name_length)
-                    : names_member(e->match, e->layouts[k].path, t->name, t->name_length))
-                return;
-        }
-    }
     bool is_error = strict || !e->is_glob;
+
+    if (sw_override_layout_is_met(a->plan, e))
+        return SW_OK;
+    SW_TRY(sw_override_steps_status(a->plan, a->err));
     (void)sw_plan_fault(a->plan, is_error ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
                         e->is_glob ? "override_unused" : "override_unmatched", e->match, strlen(e->match),
-                        "name a parameter, or its module and `layout: {path: ...}`",
+                        "name a parameter, or its module and `layout: {PATH: stacked}`",
                         "%s: layout meets no parameter", e->source);
+    return SW_OK;
 }
 
 static bool only_states_layout(const sw_override_entry *e)
@@ -620,20 +622,28 @@ static bool only_states_layout(const sw_override_entry *e)
            e->local_compute == NULL && !e->has_inner_out_src;
 }
 
+static sw_status apply_entry(applying *a)
+{
+    if (a->entry->n_layouts > 0)
+        SW_TRY(check_layout_entry(a, a->plan->strict));
+    if (only_states_layout(a->entry))
+        return SW_OK;
+    return a->entry->is_glob ? apply_glob(a, a->plan->strict) : apply_exact(a);
+}
+
 sw_status sw_overrides_apply(sw_plan *plan, const sw_overrides *overrides, sw_error *err)
 {
-    for (uint32_t i = 0; i < overrides->n_entries; i++) {
-        applying a = {plan, &overrides->entries[i], err};
-        if (!sw_override_holds(a.entry, plan))
-            continue;
-        if (a.entry->n_layouts > 0)
-            check_layout_entry(&a, plan->strict);
-        if (only_states_layout(a.entry))
-            continue;
-        if (a.entry->is_glob)
-            SW_TRY(apply_glob(&a, plan->strict));
-        else
-            SW_TRY(apply_exact(&a));
+    application shared = {.names = {.model = plan->model}};
+    sw_status status = sw_override_steps_status(plan, err);
+
+    for (uint32_t i = 0; status == SW_OK && i < overrides->n_entries; i++) {
+        applying a = {.plan = plan, .shared = &shared, .entry = &overrides->entries[i], .err = err};
+        a.pattern = sw_glob_of(a.entry->match);
+        if (sw_override_holds(a.entry, plan))
+            status = apply_entry(&a);
     }
-    return SW_OK;
+    sw_override_names_clear(&shared.names);
+    plan->layout_rules = NULL; /* they borrow the overrides */
+    plan->n_layout_rules = 0;
+    return status;
 }

@@ -28,7 +28,7 @@ typedef struct sw_override_layout {
     sw_segment *segments;
 } sw_override_layout;
 
-typedef enum sw_when { SW_WHEN_ALWAYS = 0, SW_WHEN_TP, SW_WHEN_CP, SW_WHEN_EP } sw_when;
+typedef enum sw_when { SW_WHEN_ALWAYS = 0, SW_WHEN_TP, SW_WHEN_CP, SW_WHEN_EP, SW_WHEN_COUNT_ } sw_when;
 
 typedef struct sw_override_entry {
     const char *match;
@@ -77,19 +77,8 @@ struct sw_overrides {
     uint32_t arch_capacity;
 };
 
-/* A fresh entry at the end, or the one with the same match (field by field, later wins); NULL without memory.
- */
-sw_override_entry *sw_overrides_entry(sw_overrides *overrides, const char *match, sw_when when);
-
 /* Does the entry hold on this mesh? */
 bool sw_override_holds(const sw_override_entry *entry, const sw_plan *plan);
-
-/* The last layout that any entry states for this parameter, or NULL. `fqn` is its full name. */
-const sw_override_layout *sw_override_layout_for(const sw_plan *plan, const sw_overrides *overrides,
-                                                 const char *fqn, size_t length);
-
-/* Does some entry state a layout? */
-bool sw_overrides_have_layouts(const sw_overrides *overrides);
 
 /* Phase 4.5: merge and insert every entry, in order; faults go to the plan's report. */
 sw_status sw_overrides_apply(sw_plan *plan, const sw_overrides *overrides, sw_error *err);

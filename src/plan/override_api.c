@@ -188,8 +188,9 @@ static sw_status copy_field(const adding *a, const char *field, const sw_overrid
     if (!has_value)
         return SW_OK;
     if (said->n_places > SW_OVERRIDE_MAX_PLACES)
-        return SW_FAIL(a->err, SW_E_LIMIT, "split the override", "override of '%.200s': %s: %zu places, at most %d are taken",
-                       a->match, field, said->n_places, SW_OVERRIDE_MAX_PLACES);
+        return SW_FAIL(a->err, SW_E_LIMIT, "split the override",
+                       "override of '%.200s': %s: %zu places, at most %d are taken", a->match, field,
+                       said->n_places, SW_OVERRIDE_MAX_PLACES);
     io->entries = sw_arena_zero(a->overrides->arena, said->n_places + 1, sizeof *io->entries);
     if (io->entries == NULL)
         return no_room(a);
@@ -290,5 +291,5 @@ sw_status sw_overrides_add(sw_overrides *overrides, const sw_override *entry, sw
         return refuse(&a, "match", NULL, fault);
     sw_override_entry made = sw_override_blank(said.match, "sw_overrides_add()", when);
     SW_TRY(copy_fields(&a, &said, &made));
-    return sw_overrides_put(overrides, &made, err);
+    return sw_overrides_put(overrides, &made, 1, err);
 }

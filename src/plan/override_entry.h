@@ -25,10 +25,12 @@ enum {
 sw_override_entry sw_override_blank(const char *match, const char *source, sw_when when);
 
 /*
- * Put what `said` says into the list: into the entry of the same match, or at the end. All or nothing.
- * Everything that `said` points to, but its match, lives in the list's arena.
+ * Put what is said, in order, into the list: into the entry of the same match and `when`, or at the end.
+ * Linear in what is said. Everything that `said` points to, but its match, lives in the list's arena. One
+ * entry is put or not; of several a part may be there after a failure, so give a draft.
  */
-sw_status sw_overrides_put(sw_overrides *overrides, const sw_override_entry *said, sw_error *err);
+sw_status sw_overrides_put(sw_overrides *overrides, const sw_override_entry *said, uint32_t n_said,
+                           sw_error *err);
 
 /* "tp", "cp", "ep"; false for another word. */
 bool sw_when_parse(const char *word, sw_when *out);

@@ -153,7 +153,8 @@ static sw_status settle(const sw_reader *r, const sw_yaml_node *at, said_form *f
         return sw_reader_fail(r, at, "write {kind: blocks, parts: 4}", "a %s layout needs parts",
                               form->word->word);
     if (layout->parts > SW_CUT_MAX_SEGMENTS && layout->layout == SW_LAYOUT_QKV_STACKED)
-        return sw_reader_fail(r, at, "check the number of parts", "%u stacked parts, at most %d are supported", layout->parts,
+        return sw_reader_fail(r, at, "check the number of parts",
+                              "%u stacked parts, at most %d are supported", layout->parts,
                               SW_CUT_MAX_SEGMENTS);
     if (layout->parts == 0)
         layout->parts = form->word->parts;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/glob.h"
 #include "base/status.h"
 #include "mesh/placement.h"
@@ -261,7 +262,8 @@ static sw_status take_dispatch(sw_reader *r, const sw_yaml_node *value, void *sl
     bool is_on = false;
 
     if (!sw_yaml_bool(value, &is_on))
-        return sw_reader_fail(r, value, "write true or false, without quotes", "'%.200s' is not true or false", value->text);
+        return sw_reader_fail(r, value, "write true or false, without quotes",
+                              "'%.200s' is not true or false", value->text);
     *dispatch = is_on ? 1 : 0;
     return SW_OK;
 }
@@ -326,7 +328,7 @@ static const sw_reader_key entry_keys[] = {
 
 _Static_assert(SW_COUNT(entry_keys) <= SW_READER_MAX_KEYS, "room for all keys in a message");
 
-static sw_status take_entry(sw_reader *r, const sw_yaml_node *node)
+static sw_status take_entry(sw_reader *r, const sw_yaml_node *node, sw_override_entry *out)
 {
     sw_override_entry entry = sw_override_blank(NULL, NULL, SW_WHEN_ALWAYS);
 
@@ -340,7 +342,17 @@ static sw_status take_entry(sw_reader *r, const sw_yaml_node *node)
     entry.source = sw_arena_format(r->into->arena, "%s:%u", r->path, node->line);
     if (entry.source == NULL)
         return sw_reader_no_room(r);
-    return sw_overrides_put(r->into, &entry, r->err);
+    *out = entry;
+    return SW_OK;
+}
+
+static sw_status take_list(sw_reader *r, const sw_yaml_node *list, sw_override_entry *said)
+{
+    uint32_t n = 0;
+
+    for (const sw_yaml_node *child = list->children; child != NULL; child = child->next)
+        SW_TRY(take_entry(r, child, &said[n++]));
+    return sw_overrides_put(r->into, said, n, r->err);
 }
 
 static sw_status take_entries(sw_reader *r, const sw_yaml_node *list, void *slot)
@@ -349,9 +361,12 @@ static sw_status take_entries(sw_reader *r, const sw_yaml_node *list, void *slot
     if (list->kind != SW_YAML_SEQUENCE)
         return sw_reader_fail(r, list, "begin each entry with '- match:'", "expected a list of overrides");
     r->field = NULL; /* messages of an entry begin with its own keys */
-    for (const sw_yaml_node *child = list->children; child != NULL; child = child->next)
-        SW_TRY(take_entry(r, child));
-    return SW_OK;
+    sw_override_entry *said = sw_alloc_zero(list->n_children + 1, sizeof *said);
+    if (said == NULL)
+        return SW_FAIL(r->err, SW_E_NO_MEMORY, "", "no memory for %s", r->path);
+    sw_status status = take_list(r, list, said);
+    sw_free(said);
+    return status;
 }
 
 /* ---- the document ---- */
@@ -359,7 +374,8 @@ static sw_status take_entries(sw_reader *r, const sw_yaml_node *list, void *slot
 static sw_status take_derive(sw_reader *r, const sw_yaml_node *value, void *slot)
 {
     if (!sw_yaml_bool(value, slot))
-        return sw_reader_fail(r, value, "write true or false, without quotes", "'%.200s' is not true or false", value->text);
+        return sw_reader_fail(r, value, "write true or false, without quotes",
+                              "'%.200s' is not true or false", value->text);
     return SW_OK;
 }
 

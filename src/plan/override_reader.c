@@ -83,7 +83,8 @@ sw_status sw_reader_name(const sw_reader *r, const sw_yaml_node *at, const char 
     const char *fault = sw_override_name_fault(text);
 
     if (fault != NULL)
-        return sw_reader_fail(r, at, "write 1 to 1024 bytes of UTF-8 on one line", "the %s '%.60s' %s", kind, text, fault);
+        return sw_reader_fail(r, at, "write 1 to 1024 bytes of UTF-8 on one line", "the %s '%.60s' %s", kind,
+                              text, fault);
     *out = sw_arena_copy(r->into->arena, text, strlen(text));
     return *out == NULL ? sw_reader_no_room(r) : SW_OK;
 }
@@ -97,8 +98,9 @@ sw_status sw_reader_names(const sw_reader *r, const sw_yaml_node *list, const ch
     if (list->kind != SW_YAML_SEQUENCE)
         return sw_reader_fail(r, list, "write [a, b]", "expected a list of %ss", kind);
     if (list->n_children > most)
-        return SW_FAIL(r->err, SW_E_LIMIT, "use patterns, or several entries", "%s:%" PRIu32 ": %zu %ss, at most %" PRIu32 " are read",
-                       r->path, list->line, list->n_children, kind, most);
+        return SW_FAIL(r->err, SW_E_LIMIT, "use patterns, or several entries",
+                       "%s:%" PRIu32 ": %zu %ss, at most %" PRIu32 " are read", r->path, list->line,
+                       list->n_children, kind, most);
     const char **names = sw_arena_zero(r->into->arena, list->n_children + 1, sizeof *names);
     if (names == NULL)
         return sw_reader_no_room(r);
@@ -131,7 +133,8 @@ sw_status sw_reader_number(const sw_reader *r, const sw_yaml_node *value, int64_
         n = n * 10 + (at[i] - '0');
     n = is_negative ? -n : n;
     if (!ok || n < least || n > most)
-        return sw_reader_fail(r, value, "write a number of that range, without quotes or a point", "%s is '%.60s', not a whole number from %" PRId64 " to %" PRId64,
+        return sw_reader_fail(r, value, "write a number of that range, without quotes or a point",
+                              "%s is '%.60s', not a whole number from %" PRId64 " to %" PRId64,
                               value->key == NULL ? "an item" : value->key, value->text, least, most);
     *out = n;
     return SW_OK;

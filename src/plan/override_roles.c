@@ -143,7 +143,8 @@ static sw_status take_rules(sw_reader *r, const sw_yaml_node *list, bool takes_m
 static sw_status take_extend(sw_reader *r, const sw_yaml_node *value, void *slot)
 {
     if (!sw_yaml_bool(value, slot))
-        return sw_reader_fail(r, value, "write true or false, without quotes", "extend is '%.60s', not true or false", value->text);
+        return sw_reader_fail(r, value, "write true or false, without quotes",
+                              "extend is '%.60s', not true or false", value->text);
     return SW_OK;
 }
 
@@ -210,8 +211,9 @@ sw_status sw_reader_arch_roles(sw_reader *r, const sw_yaml_node *value, void *sl
         return sw_reader_fail(r, value, "write {Qwen2ForCausalLM: [[[q_proj], colwise]]}",
                               "expected a mapping from architecture to a list of rules");
     if (n_earlier + value->n_children > SW_OVERRIDE_MAX_ARCHITECTURES)
-        return SW_FAIL(r->err, SW_E_LIMIT, "leave out those that you do not plan", "%s:%" PRIu32 ": more than %d architectures", r->path,
-                       value->line, SW_OVERRIDE_MAX_ARCHITECTURES);
+        return SW_FAIL(r->err, SW_E_LIMIT, "leave out those that you do not plan",
+                       "%s:%" PRIu32 ": more than %d architectures", r->path, value->line,
+                       SW_OVERRIDE_MAX_ARCHITECTURES);
     /* A copy: the caller's list stays as it is when this file has a fault. */
     into->arch_capacity = (uint32_t)(n_earlier + value->n_children);
     sw_arch_rules *rules = sw_arena_zero(into->arena, (size_t)into->arch_capacity + 1, sizeof *rules);

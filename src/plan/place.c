@@ -186,18 +186,18 @@ static void note_uneven(placing *p, const sw_cut_request *q)
     uint64_t rest = q->extent - full * chunk;
     uint64_t empty = q->ranks - full - (rest != 0);
     char help[192];
-    char tail[64] = "";
+    char tail[96] = "";
 
     if (q->layout != SW_LAYOUT_VOCAB || p->shape->n_dims < 2)
         return;
-    if (empty > 0)
-        (void)snprintf(tail, sizeof tail, ", %" PRIu64 " none", empty);
+    int n = rest == 0 ? 0 : snprintf(tail, sizeof tail, ", the next %" PRIu64, rest);
+    if (empty > 0 && n >= 0)
+        (void)snprintf(tail + n, sizeof tail - (size_t)n, ", %" PRIu64 " none", empty);
     (void)snprintf(help, sizeof help, "pad the vocabulary to %" PRIu64 " rows for equal chunks",
                    chunk * q->ranks);
-    (void)sw_plan_fault(
-        p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
-        "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " %s %" PRIu64 ", the next %" PRIu64 "%s",
-        q->extent, q->ranks, full, full == 1 ? "rank holds" : "ranks hold", chunk, rest, tail);
+    (void)sw_plan_fault(p->plan, SW_SEVERITY_WARNING, "uneven_vocab", p->what->fqn, p->what->fqn_length, help,
+                        "%" PRIu64 " vocabulary rows over tp=%u: %" PRIu64 " %s %" PRIu64 "%s", q->extent,
+                        q->ranks, full, full == 1 ? "rank holds" : "ranks hold", chunk, tail);
 }
 
 static void set_cut(placing *p, int dim, const sw_cut_result *cut)
@@ -393,7 +393,7 @@ static void place_tensor(placing *p, const sw_template *template_)
     bool has_ep = plan->is_active[SW_ON_EP];
 
     find_axes(p);
-    f->out_dim = p->axes.out_dim;
+    f->out_dim = p->shape->n_dims == 0 ? -1 : p->axes.out_dim; /* a scalar has no dims */
     f->in_dim = p->axes.in_dim;
     if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims,
                                 &f->places))

@@ -13,6 +13,7 @@
 #include "plan/finish.h"
 #include "plan/intern.h"
 #include "plan/lint.h"
+#include "plan/override_match.h"
 #include "plan/plan_make.h"
 #include "plan/preflight.h"
 
@@ -59,6 +60,7 @@ void sw_plan_destroy(sw_plan *plan)
     sw_map_clear(&plan->by_shape);
     sw_map_clear(&plan->by_memo);
     sw_map_clear(&plan->by_fault);
+    sw_buffer_clear(&plan->fault_key);
     sw_report_destroy(plan->report);
     sw_free(plan->mesh);
     sw_arena_destroy(plan->arena);
@@ -95,8 +97,10 @@ static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_err
     SW_TRY(sw_classify(plan, overrides, err));
     if (!sw_preflight(plan))
         return SW_OK; /* the finding says why there is nothing to derive */
+    if (overrides != NULL)
+        SW_TRY(sw_override_layouts_note(plan, overrides, err));
     if (plan->derive) {
-        SW_TRY(sw_derive(plan, overrides, err));
+        SW_TRY(sw_derive(plan, err));
         SW_TRY(sw_finish_tied(plan, err));
     }
     if (overrides != NULL)

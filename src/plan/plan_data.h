@@ -16,6 +16,12 @@
 #include "plan/report.h"
 #include "shardwright/plan.h"
 
+/* Limits of any plan, made or read. */
+enum {
+    SW_PLAN_MAX_BOUNDARIES = 50000,
+    SW_PLAN_MAX_FACTS = 100000 /* different descriptions of a parameter; a real plan has a few dozen */
+};
+
 /* Axes that placements speak of, in the order in which they are written. */
 enum { SW_ON_CP = 0, SW_ON_EP, SW_ON_TP, SW_ON_COUNT_ };
 
@@ -47,7 +53,8 @@ typedef enum sw_rule_source {
     SW_RULE_COUNT_
 } sw_rule_source;
 
-typedef struct sw_companion sw_companion; /* plan/companion.h */
+typedef struct sw_companion sw_companion;     /* plan/companion.h */
+typedef struct sw_layout_rule sw_layout_rule; /* plan/override_match.c */
 
 typedef struct sw_class {
     sw_role role;
@@ -214,6 +221,7 @@ typedef struct sw_spec {
     uint32_t n_tp_divide;
     const char **overrides; /* "FILE:LINE match" of entries that touched it */
     uint32_t n_overrides;
+    uint32_t overrides_capacity;
 } sw_spec;
 
 typedef struct sw_tied_pair {
@@ -312,12 +320,16 @@ struct sw_plan {
     uint32_t n_faults;
     uint32_t faults_capacity;
     sw_map by_fault;
+    sw_buffer fault_key;                        /* of the fault that is being added */
     uint32_t n_more_faults[SW_SEVERITY_COUNT_]; /* different ones that are only counted */
 
     sw_tied_pair *tied;
     uint32_t n_tied;
     sw_special *special;
     uint32_t n_special;
+    sw_layout_rule *layout_rules; /* how overrides say that parameters are stored; while the plan is made */
+    uint32_t n_layout_rules;
+    uint64_t override_steps; /* taken by matching and applying overrides */
     sw_parallel_module *parallel;
     uint32_t n_parallel;
     sw_stage *stages;

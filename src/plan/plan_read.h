@@ -9,15 +9,13 @@
 
 /* Limits of a plan file, beside those of io/tensor_list.h. */
 enum {
-    SW_PLAN_MAX_BOUNDARIES = 1000000,
-    SW_PLAN_MAX_FACTS = 100000, /* different descriptions of a parameter; a real plan has a few dozen */
     SW_PLAN_MAX_STAGES = 4096,
     SW_PLAN_MAX_SEGMENTS = 1000000, /* of all placements whose text differs */
     SW_PLAN_MAX_MEMBERS = 1024,     /* inputs, outputs, stacks or attributes of one boundary */
     SW_PLAN_MAX_TEXT = 65536        /* bytes of a text for people */
 };
 
-#define SW_PLAN_MAX_BYTES ((uint64_t)1 << 30)
+#define SW_PLAN_MAX_BYTES ((uint64_t)128 << 20)
 
 /*
  * The plan in `bytes`; `source` stands for the file in messages. The plan has no model (plan->model is NULL),

@@ -130,14 +130,7 @@ static char lowered(char c)
 
 bool sw_role_explicit_matches(const char *name, const char *pattern)
 {
-    for (const char *at = name; *at != '\0'; at++) {
-        size_t i = 0;
-        while (pattern[i] != '\0' && lowered(at[i]) == lowered(pattern[i]))
-            i++;
-        if (pattern[i] == '\0')
-            return true;
-    }
-    return false;
+    return strcasestr(name, pattern) != NULL;
 }
 
 static bool explicit_role(const sw_role_rules *rules, const char *name_lower, sw_role *out)

@@ -791,7 +791,7 @@ static void each_element_stands_in_the_files_that_the_plan_names(void **state)
 static void coverage_is_counted_as_by_hand(void **state)
 {
     (void)state;
-    assert_true(gen_holds(the_sweep_counts_right, 40000));
+    assert_true(gen_holds(the_sweep_counts_right, 25000));
 }
 
 int main(void)

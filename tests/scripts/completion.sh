@@ -28,15 +28,20 @@ expect() { # expect WANTED WORD...: the offer for these words, on one line
     failed=1
 }
 
-expect "--help --version explain mesh plan roles" shardwright ""
+# Each command has a manual.
+commands=$(for page in docs/man/shardwright-*.1; do basename "$page" .1 | sed 's/^shardwright-//'; done | LC_ALL=C sort)
+expect "--help --version $(echo "$commands" | tr '\n' ' ' | sed 's/ *$//')" shardwright ""
 expect "explain" shardwright ex
 expect "--loss-parallel" shardwright plan MODEL --lo
 expect "README.md" shardwright plan READ
 expect "README.md" shardwright plan MODEL --overrides READ
 expect "README.md" shardwright plan MODEL -o READ
+expect "README.md" shardwright shard MODEL --plan READ
+expect "examples" shardwright shard MODEL --mesh tp=2 -o exam
+expect "README.md" shardwright verify IN --against READ
 expect "" shardwright plan MODEL --mesh READ
 expect "" shardwright plan MODEL --nothing
-for command in plan explain roles mesh; do
+for command in $commands; do
     # The table's lines only: the description may speak of other commands' options.
     listed=$(shardwright "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z-]*' |
         LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ *$//')

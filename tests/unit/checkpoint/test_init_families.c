@@ -84,6 +84,14 @@ static void make_small(json_t *value)
         if (json_is_object(member))
             make_small(member);
     }
+    /* LLaVA leaves out what Llama's class says. */
+    json_t *text = json_object_get(value, "text_config");
+    for (size_t i = 0; i < SW_COUNT(sizes) && json_object_get(text, "hidden_size") == NULL; i++) {
+        if (strstr("num_attention_heads num_key_value_heads intermediate_size", sizes[i].key) != NULL)
+            (void)json_object_set_new(text, sizes[i].key, json_integer(sizes[i].size));
+    }
+    if (text != NULL && json_object_get(text, "hidden_size") == NULL)
+        (void)json_object_set_new(text, "hidden_size", json_integer(64));
     /* The towers stay two layers deep; the decoder's number is what `layers` is for. */
     json_t *tower = json_object_get(value, "vision_config");
     if (json_is_integer(json_object_get(tower, "num_hidden_layers")))

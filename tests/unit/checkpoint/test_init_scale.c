@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "checkpoint/init_scale.h"
+#include "page.h"
 
 typedef struct rule_case {
     const char *name;
@@ -215,6 +216,96 @@ static void what_no_row_knows_is_decided_by_its_name(void **state)
     check("llama", 0.02, 1.0, longest, 1);
 }
 
+/* ---- the page ---- */
+
+/* The first parameter of a family for which `wants` holds, as a row of its table; NULL: there is none. */
+static const sw_family_row *find_row(const sw_family *family, bool (*wants)(const sw_family_row *row))
+{
+    for (const sw_family_block *block = family->blocks; *block != NULL; block++) {
+        for (const sw_family_row *row = *block; row->name != NULL; row++) {
+            if (wants(row))
+                return row;
+        }
+    }
+    return NULL;
+}
+
+static bool is_plain_norm(const sw_family_row *row)
+{
+    return row->role == SW_ROLE_NORM && (row->flags & SW_ROW_MIXER) == 0 &&
+           strstr(row->name, ".weight") != NULL;
+}
+
+static bool is_projection_of_mixer(const sw_family_row *row)
+{
+    return (row->flags & SW_ROW_MIXER) != 0 && strstr(row->name, "in_proj") != NULL;
+}
+
+static sw_init_rule rule_of(const sw_init_scale *scale, const sw_family_row *row)
+{
+    char name[256];
+    _Alignas(sw_shape) unsigned char room[sizeof(sw_shape) + 2 * sizeof(uint64_t)];
+    sw_shape *shape = (sw_shape *)(void *)room;
+
+    *shape = (sw_shape){.n_dims = 2, .elems = 16};
+    shape->dims[0] = 4;
+    shape->dims[1] = 4;
+    (void)snprintf(name, sizeof name, "%s", row->name);
+    for (char *at = name; (at = strchr(at, '#')) != NULL;)
+        *at = '0';
+    return sw_init_rule_of(scale, name, strlen(name), shape);
+}
+
+static void number(char text[32], double value)
+{
+    (void)snprintf(text, 32, "%g", value);
+}
+
+/* The row of a family as the page has it; false when nothing differs. */
+static bool describe(const sw_family *family, char cells[5][32])
+{
+    char json[128];
+    sw_config config = {0};
+    sw_error err = {0};
+
+    (void)snprintf(json, sizeof json, "{\"model_type\": \"%s\", \"num_hidden_layers\": 8}",
+                   family->model_types[0]);
+    assert_int_equal(sw_config_read(&config, sw_file_map_of(json, strlen(json)), "config.json", &err), SW_OK);
+    sw_init_scale scale = sw_init_scale_of(&config, -1.0, 1.0);
+    memset(cells, 0, 5 * sizeof cells[0]);
+    (void)snprintf(cells[0], sizeof cells[0], "%s", family->name);
+    if (scale.deviation != 0.02)
+        number(cells[1], scale.deviation);
+    if (scale.residual != 1.0)
+        number(cells[2], 1.0 / (scale.residual * scale.residual * 8.0));
+    const sw_family_row *norm = find_row(family, is_plain_norm);
+    if (norm != NULL && rule_of(&scale, norm).a != 1.0)
+        number(cells[3], rule_of(&scale, norm).a);
+    const sw_family_row *mixer = find_row(family, is_projection_of_mixer);
+    if (mixer != NULL && rule_of(&scale, mixer).kind == SW_INIT_UNIFORM)
+        (void)snprintf(cells[4], sizeof cells[4], "uniform");
+    sw_config_clear(&config);
+    return cells[1][0] != '\0' || cells[2][0] != '\0' || cells[3][0] != '\0' || cells[4][0] != '\0';
+}
+
+static void the_page_lists_what_differs_in_a_family(void **state)
+{
+    static page_table table;
+    char cells[5][32];
+    size_t row = 0;
+
+    (void)state;
+    page_open(&table, "init.md", "Families");
+    for (size_t i = 0; sw_families[i] != NULL; i++) {
+        if (!describe(sw_families[i], cells))
+            continue;
+        const char *wanted[] = {cells[0], cells[1], cells[2], cells[3], cells[4], NULL};
+        page_check_row(&table, row++, wanted);
+    }
+    assert_int_equal(row, table.n_rows);
+    page_close(&table);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -225,6 +316,7 @@ int main(void)
         cmocka_unit_test(norms_that_add_one_begin_at_zero),
         cmocka_unit_test(a_mixers_decays_and_steps_begin_in_their_range),
         cmocka_unit_test(what_no_row_knows_is_decided_by_its_name),
+        cmocka_unit_test(the_page_lists_what_differs_in_a_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,6 +223,19 @@ static void optimizer_state_belongs_to_its_parameter(void **state)
     refused("model", SW_E_FORMAT, "optim.m.a has another shape than a");
 }
 
+static void without_an_index_every_file_is_of_the_model(void **state)
+{
+    (void)state;
+    make_model("model", OTHER, "a BF16 4x2\n", 1);
+    make_model("state", OTHER, "optim.m.a F32 4x2\n", 1);
+    assert_int_equal(
+        rename(scratch("state/model.safetensors"), scratch("model/optimizer-00001-of-00001.safetensors")), 0);
+    sw_store *s = open_store("model");
+    assert_int_equal(s->n_tensors, 2);
+    assert_int_equal(sw_store_find(s, "optim.m.a", 9)->state_of, sw_store_find(s, "a", 1) - s->tensors);
+    sw_store_close(s);
+}
+
 /* ---- sharded folders ---- */
 
 static void a_sharded_folder_gives_parts_and_owners(void **state)
@@ -505,6 +518,7 @@ int main(void)
         CASE(unfinished_output_is_never_a_checkpoint),
         CASE(small_files_are_carried_and_others_left),
         CASE(optimizer_state_belongs_to_its_parameter),
+        CASE(without_an_index_every_file_is_of_the_model),
         CASE(a_sharded_folder_gives_parts_and_owners),
         CASE(missing_files_are_named_with_what_they_hold),
         CASE(files_must_be_regular_files_of_the_folder),

@@ -229,9 +229,73 @@ static void the_table_is_the_help_text(void **state)
     sw_buffer_clear(&out);
 }
 
+static void sizes_have_units_of_both_kinds(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } cases[] = {
+        {"--ep 1",                    1            },
+        {"--ep 4096B",                4096         },
+        {"--ep 20KB",                 20000        },
+        {"--ep 500MB",                500000000    },
+        {"--ep 5GB",                  5000000000   },
+        {"--ep 2TB",                  2000000000000},
+        {"--ep 3KiB",                 3072         },
+        {"--ep 1MiB",                 1048576      },
+        {"--ep 2GiB",                 2147483648   },
+        {"--ep 1TiB",                 1099511627776},
+        {"--ep 18446744073709551615", UINT64_MAX   },
+        {"--all",                     7            },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        line l;
+        uint64_t bytes = 7;
+        sw_arguments arguments = parsed(&l, cases[i].text);
+        assert_int_equal(sw_arguments_bytes(&arguments, OPT_EP, &bytes, NULL), SW_OK);
+        assert_true(bytes == cases[i].bytes);
+    }
+}
+
+static void what_is_no_size_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *what;
+    } cases[] = {
+        {"--ep GB",                   "option --ep: 'GB' is not a size"                  },
+        {"--ep 5gb",                  "option --ep: '5gb' is not a size"                 },
+        {"--ep -5GB",                 "option --ep: '-5GB' is not a size"                },
+        {"--ep 1.5GB",                "option --ep: '1.5GB' is not a size"               },
+        {"--ep 5GBs",                 "option --ep: '5GBs' is not a size"                },
+        {"--ep 0",                    "option --ep: 0 is out of range"                   },
+        {"--ep 0GB",                  "option --ep: 0GB is out of range"                 },
+        {"--ep 18446744073709551616", "option --ep: 18446744073709551616 is out of range"},
+        {"--ep 99999999999999999999", "option --ep: 99999999999999999999 is out of range"},
+        {"--ep 18446744073709552KB",  "option --ep: 18446744073709552KB is out of range" },
+        {"--ep 16777216TiB",          "option --ep: 16777216TiB is out of range"         },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        line l;
+        uint64_t bytes = 7;
+        sw_error err = {0};
+        sw_arguments arguments = parsed(&l, cases[i].text);
+        assert_int_equal(sw_arguments_bytes(&arguments, OPT_EP, &bytes, &err), SW_E_ARGUMENT);
+        assert_string_equal(err.what, cases[i].what);
+        assert_string_equal(err.help, "give a size such as 5GB, 500MB or 2GiB");
+        assert_true(bytes == 7);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_have_units_of_both_kinds),
+        cmocka_unit_test(what_is_no_size_is_refused),
         cmocka_unit_test(options_may_stand_anywhere_in_every_spelling),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(help_needs_nothing_else),

@@ -331,7 +331,7 @@ static void too_many_layers_to_list_are_refused(void **state)
 {
     (void)state;
     check_fault("{\"num_hidden_layers\": 1000000000000, \"full_attention_interval\": 4}", SW_E_LIMIT,
-                "1000000000000 layers are more than 4000000");
+                "1000000000000 layers are more than 1000000");
 }
 
 static void a_file_above_the_limit_is_refused(void **state)

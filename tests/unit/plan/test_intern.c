@@ -142,22 +142,24 @@ static void parameters_are_appended_in_order(void **state)
     sw_plan_destroy(plan);
 }
 
-static void check_pattern(sw_plan *plan, const char *name, const char *pattern)
+static void check_pattern(const char *name, const char *pattern)
 {
-    assert_string_equal(sw_plan_pattern(plan, name, strlen(name)), pattern);
+    sw_buffer out = {0};
+    sw_plan_put_pattern(&out, name, strlen(name));
+    assert_string_equal(sw_buffer_text(&out), pattern);
+    sw_buffer_clear(&out);
 }
 
 static void segments_of_digits_are_counts(void **state)
 {
-    sw_plan *plan = empty();
     (void)state;
-    check_pattern(plan, "model.layers.12.mlp.experts.3.w1.weight", "model.layers.#.mlp.experts.#.w1.weight");
-    check_pattern(plan, "h.0", "h.#");
-    check_pattern(plan, "0", "#");
-    check_pattern(plan, "w2.a1.1a", "w2.a1.1a");
-    check_pattern(plan, "", "");
-    check_pattern(plan, "a..b", "a..b");
-    sw_plan_destroy(plan);
+    check_pattern("model.layers.12.mlp.experts.3.w1.weight", "model.layers.#.mlp.experts.#.w1.weight");
+    check_pattern("h.0", "h.#");
+    check_pattern("0", "#");
+    check_pattern("w2.a1.1a", "w2.a1.1a");
+    check_pattern("", "");
+    check_pattern("a..b", "a..b");
+    check_pattern("a.1.", "a.#.");
 }
 
 static void every_building_block_says_when_memory_is_gone(void **state)
@@ -167,7 +169,7 @@ static void every_building_block_says_when_memory_is_gone(void **state)
     };
     const uint64_t dims[] = {4};
     (void)state;
-    for (int what = 0; what < 5; what++) {
+    for (int what = 0; what < 4; what++) {
         for (uint64_t n = 1; n < 64; n++) {
             sw_plan *plan = empty();
             sw_facts facts;
@@ -186,11 +188,8 @@ static void every_building_block_says_when_memory_is_gone(void **state)
             case 2:
                 done = sw_plan_intern_facts(plan, &facts) != UINT32_MAX;
                 break;
-            case 3:
-                done = sw_plan_spec_at(plan, "a", 1, &spec, &is_new, NULL) == SW_OK;
-                break;
             default:
-                done = sw_plan_pattern(plan, "a.0", 3) != NULL;
+                done = sw_plan_spec_at(plan, "a", 1, &spec, &is_new, NULL) == SW_OK;
                 break;
             }
             sw_alloc_fail_at(0);

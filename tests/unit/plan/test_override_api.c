@@ -180,18 +180,22 @@ static void an_entry_from_c_merges_into_one_from_a_file(void **state)
     sw_overrides_destroy(o);
 }
 
-static void an_entry_is_found_by_match_and_when(void **state)
+static void entries_of_one_match_and_when_are_one(void **state)
 {
     (void)state;
+    static const char *const whens[] = {NULL, NULL, "cp", NULL, "cp"};
     sw_overrides *o = empty_list();
-    sw_override_entry *a = sw_overrides_entry(o, "a", SW_WHEN_ALWAYS);
-    assert_non_null(a);
-    assert_string_equal(a->match, "a");
-    assert_int_equal(a->region_dispatch, -1);
-    assert_ptr_equal(sw_overrides_entry(o, "a", SW_WHEN_ALWAYS), a);
-    assert_ptr_not_equal(sw_overrides_entry(o, "a", SW_WHEN_CP), a);
-    assert_true(sw_overrides_entry(o, "b.*", SW_WHEN_ALWAYS)->is_glob);
+    for (size_t i = 0; i < SW_COUNT(whens); i++) {
+        sw_override e = {.struct_size = sizeof e, .match = "a", .when = whens[i]};
+        assert_int_equal(sw_overrides_add(o, &e, NULL), SW_OK);
+    }
+    sw_override glob = {.struct_size = sizeof glob, .match = "b.*"};
+    assert_int_equal(sw_overrides_add(o, &glob, NULL), SW_OK);
     assert_int_equal(o->n_entries, 3);
+    assert_string_equal(o->entries[0].match, "a");
+    assert_int_equal(o->entries[0].region_dispatch, -1);
+    assert_int_equal(o->entries[1].when, SW_WHEN_CP);
+    assert_true(o->entries[2].is_glob);
     sw_overrides_destroy(o);
 }
 
@@ -441,7 +445,7 @@ int main(void)
         cmocka_unit_test(everything_given_is_copied),
         cmocka_unit_test(an_explicit_empty_value_and_an_empty_list_count),
         cmocka_unit_test(an_entry_from_c_merges_into_one_from_a_file),
-        cmocka_unit_test(an_entry_is_found_by_match_and_when),
+        cmocka_unit_test(entries_of_one_match_and_when_are_one),
         cmocka_unit_test(structs_that_are_not_filled_in_are_refused),
         cmocka_unit_test(a_longer_struct_of_a_later_version_is_taken),
         cmocka_unit_test(names_and_words_with_faults_are_refused),

@@ -515,8 +515,8 @@ static void the_limits_of_the_page_are_those_of_the_code(void **state)
             fail_msg("plan.md: '%s' is not %llu", limits[i].what, limits[i].most);
     }
     assert_int_equal(table.n_rows, SW_COUNT(limits) + 1);
-    assert_string_equal(table.cells[0][1], "1 GiB");
-    assert_true(SW_PLAN_MAX_BYTES == (uint64_t)1 << 30);
+    assert_string_equal(table.cells[0][1], "128 MiB");
+    assert_true(SW_PLAN_MAX_BYTES == (uint64_t)128 << 20);
     page_close(&table);
 }
 
