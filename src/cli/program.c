@@ -16,17 +16,9 @@
 #include "shardwright/version.h"
 
 static const sw_command *const commands[] = {
-    &sw_command_plan,
-    &sw_command_explain,
-    &sw_command_roles,
-    &sw_command_mesh,
-    &sw_command_init,
-    &sw_command_shard,
-    &sw_command_merge,
-    &sw_command_reshard,
-    &sw_command_verify,
-    &sw_command_ls,
-    &sw_command_diff,
+    &sw_command_plan,   &sw_command_explain, &sw_command_roles, &sw_command_mesh,
+    &sw_command_init,   &sw_command_shard,   &sw_command_merge, &sw_command_reshard,
+    &sw_command_verify, &sw_command_ls,      &sw_command_diff,
 };
 
 static const char exit_statuses[] =

@@ -20,7 +20,7 @@ enum {
     SW_MAX_DIMS = 8,
     SW_MAX_NAME_BYTES = 65536,
     SW_MAX_TENSORS = 1000000,
-    SW_MAX_SHAPES = 20000,          /* different ones */
+    SW_MAX_SHAPES = 20000,           /* different ones */
     SW_TENSOR_LIST_BYTES = 128 << 20 /* names and shapes of one list */
 };
 

@@ -12,8 +12,8 @@ sw_status sw_derive(sw_plan *plan, sw_error *err);
  * The placement of one parameter of the model in `spec`, remembered per class, shape and kind of boundary.
  * `stacked` is the shape with the expert dim in front, or NULL.
  */
-sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param,
-                          const sw_shape *stacked, uint32_t *facts, uint32_t *fault, sw_error *err);
+sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param, const sw_shape *stacked,
+                          uint32_t *facts, uint32_t *fault, sw_error *err);
 
 /* Path of a parameter relative to a boundary's FQN. */
 const char *sw_relative_path(const sw_spec *spec, const char *fqn);

@@ -101,7 +101,8 @@ static void a_bar_comes_after_two_seconds(void **state)
         "\rcopy   25 % [=====>              ] 100.0 MiB of 400.0 MiB, 50.0 MiB/s, 6 s left\033[K");
     report_at(&s, 8000, "copy", 400 * MIB, 400 * MIB);
     assert_string_equal(
-        written(&s), "\rcopy  100 % [==============================] 400.0 MiB of 400.0 MiB, 50.0 MiB/s\033[K");
+        written(&s),
+        "\rcopy  100 % [==============================] 400.0 MiB of 400.0 MiB, 50.0 MiB/s\033[K");
     sw_meter_end(&s.meter);
     assert_string_equal(written(&s), "\r\033[K");
     end(&s);
