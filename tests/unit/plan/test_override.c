@@ -406,6 +406,62 @@ static void rules_of_the_architecture_come_first(void **state)
     tiny_drop(&t);
 }
 
+/* ---- limits ---- */
+
+/* Patterns that an absurdly long name makes expensive. */
+static void check_steps(const char *entry)
+{
+    char name[20100] = "model.layers.0.";
+    sw_buffer params = {0};
+    sw_buffer text = {0};
+    size_t used = strlen(name);
+    memset(name + used, 'a', 20000);
+    sw_buffer_printf(&params, "model.norm.weight F32 16\n%s.weight F32 16\n", name);
+    sw_buffer_puts(&text, "overrides:\n");
+    for (int i = 0; i < 4000; i++)
+        sw_buffer_printf(&text, entry, i);
+    tiny t = TINY_TRY(.config = LLAMA, .params = sw_buffer_text(&params), .mesh = "tp=2",
+                      .overrides = sw_buffer_text(&text), .allow_uncovered = true);
+    assert_int_equal(t.status, SW_E_LIMIT);
+    assert_string_equal(t.err.what, "matching the overrides with 2 parameters and 6 modules takes more than "
+                                    "100000000 steps");
+    assert_string_equal(t.err.help, "write fewer patterns, or exact names");
+    tiny_drop(&t);
+    sw_buffer_clear(&params);
+    sw_buffer_clear(&text);
+}
+
+static void patterns_times_names_are_bounded(void **state)
+{
+    (void)state;
+    check_steps("- {match: '*a*a*b%d*', tp_divide_attrs: []}\n");
+    check_steps("- {match: '*a*a*b%d*', layout: stacked}\n");
+    check_steps("- {match: '*a*a*', when: tp, layout: {'b%d*': stacked}}\n");
+}
+
+static void rules_times_names_are_bounded(void **state)
+{
+    (void)state;
+    sw_buffer params = {0};
+    sw_buffer text = {0};
+    for (int i = 0; i < 1000; i++)
+        sw_buffer_printf(&params, "model.layers.%d.norm.weight F32 16\n", i % 2 + 2 * i);
+    sw_buffer_puts(&text, "roles:\n");
+    for (int i = 0; i < 300; i++) {
+        sw_buffer_printf(&text, "- [[layers.%d.x", i);
+        for (int k = 0; k < 250; k++)
+            sw_buffer_printf(&text, ", p%d", k);
+        sw_buffer_puts(&text, "], norm]\n");
+    }
+    tiny t = TINY_TRY(.config = "'num_hidden_layers': 2100", .params = sw_buffer_text(&params),
+                      .mesh = "tp=2", .overrides = sw_buffer_text(&text));
+    assert_int_equal(t.status, SW_E_LIMIT);
+    assert_non_null(strstr(t.err.what, "takes more than 100000000 steps"));
+    tiny_drop(&t);
+    sw_buffer_clear(&params);
+    sw_buffer_clear(&text);
+}
+
 /* ---- lifetimes ---- */
 
 static void a_plan_never_points_into_the_overrides(void **state)
@@ -495,6 +551,8 @@ int main(void)
         cmocka_unit_test(a_layout_that_meets_no_parameter_is_reported),
         cmocka_unit_test(rules_give_names_their_roles),
         cmocka_unit_test(rules_of_the_architecture_come_first),
+        cmocka_unit_test(patterns_times_names_are_bounded),
+        cmocka_unit_test(rules_times_names_are_bounded),
         cmocka_unit_test(a_plan_never_points_into_the_overrides),
         cmocka_unit_test(the_same_overrides_serve_twice),
     };

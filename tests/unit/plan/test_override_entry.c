@@ -107,6 +107,24 @@ static void sources_of_many_merged_entries_stay_short(void **state)
     sw_overrides_destroy(o);
 }
 
+static void very_many_patches_of_one_match_merge_at_once(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    sw_buffer text = {0};
+    for (int i = 0; i < N; i++)
+        sw_buffer_printf(&text, "- {match: a, params: {+: {w%d: {tp: shard(0)}, w: {tp: shard(%d)}}}}\n", i,
+                         i % 8);
+    sw_overrides *o = list_of(sw_buffer_text(&text));
+    assert_int_equal(o->n_entries, 1);
+    assert_int_equal(o->entries[0].params.n, N + 1);
+    assert_io(&o->entries[0].params, 0, "w0", "tp=S(0)");
+    assert_io(&o->entries[0].params, 1, "w", "tp=S(7)");
+    assert_io(&o->entries[0].params, N, "w19999", "tp=S(0)");
+    sw_buffer_clear(&text);
+    sw_overrides_destroy(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +134,7 @@ int main(void)
         cmocka_unit_test(layouts_of_one_match_pile_up),
         cmocka_unit_test(a_later_file_merges_into_an_earlier_one),
         cmocka_unit_test(sources_of_many_merged_entries_stay_short),
+        cmocka_unit_test(very_many_patches_of_one_match_merge_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
