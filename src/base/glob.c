@@ -60,7 +60,8 @@ sw_glob sw_glob_of(const char *pattern)
     while (glob.tail < glob.length - glob.head &&
            strchr("*?[]", pattern[glob.length - glob.tail - 1]) == NULL)
         glob.tail++;
-    glob.last = glob.length == 0 ? '\0' : pattern[glob.length - 1];
+    if (glob.length > 0)
+        glob.last = pattern[glob.length - 1];
     return glob;
 }
 

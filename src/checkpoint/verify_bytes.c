@@ -335,11 +335,12 @@ static void tell_unchecked(const work *w)
         sw_verify_remark(v, "no_checksums", "", help, "%.200s: no checksums recorded", v->path);
     else if (n == w->n_order)
         sw_verify_fault(v, "no_checksums", "", help, "%.200s: no checksums recorded", v->path);
-    else
+    else {
         sw_verify_fault(v, "no_checksums", tensor_of(v->store, first)->name, help,
                         "no checksums recorded for %" PRIu32 " of %" PRIu32
                         " stored tensors, this is the first",
                         n, w->n_order);
+    }
 }
 
 /* ---- copies ---- */
@@ -429,12 +430,13 @@ static sw_status compare_copies(work *w)
     for (uint32_t i = 0; i < w->n_suspects; i++) {
         const suspect *s = &w->suspects[i];
         const sw_store_tensor *t = &w->v->store->tensors[s->tensor];
-        if (s->found.n_elements > 0)
+        if (s->found.n_elements > 0) {
             sw_verify_fault(w->v, "replica_differs", t->name,
                             "find out which is right; merge --pick RANK takes that rank's on purpose",
                             "the copy in %.120s is not its owner's: %.330s",
                             w->v->store->files[w->v->store->parts[s->part].file].name,
                             sw_mismatch_text(text, &s->found, t));
+        }
     }
     return SW_OK;
 }

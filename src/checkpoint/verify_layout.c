@@ -87,11 +87,12 @@ static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena
         return SW_FAIL(v->err, status, why.help, "%s", why.what);
     if (status != SW_OK)
         sw_verify_fault(v, "file_damaged", file->name, why.help, "%s", why.what);
-    if (l.n_others > 0)
+    if (l.n_others > 0) {
         sw_verify_fault(v, "slices_differ", file->name, other_run,
                         "its metadata say otherwise than the manifest which regions it holds of %" PRIu32
                         " tensors, the first is %.200s",
                         l.n_others, v->store->tensors[l.first].name);
+    }
     return SW_OK;
 }
 
@@ -161,15 +162,16 @@ static sw_status compare_plan(const sw_verifying *v, const sw_plan *plan)
     }
     uint32_t same = compare_files(store, target);
     const sw_store_tensor *other = NULL;
-    if (same < store->n_files || same < target->n_files)
+    if (same < store->n_files || same < target->n_files) {
         sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
                         "lays out %" PRIu32 " files, the checkpoint has %" PRIu32
                         "; the first that differs is %s",
                         target->n_files, store->n_files,
                         same < target->n_files ? target->files[same].name : store->files[same].name);
-    else if ((other = compare_parts(store, target)) != NULL)
+    } else if ((other = compare_parts(store, target)) != NULL) {
         sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
                         "cuts %.200s otherwise than the checkpoint has it", other->name);
+    }
     return SW_OK;
 }
 

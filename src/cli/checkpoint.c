@@ -77,15 +77,16 @@ void sw_work_put(const sw_work *work, const char *where, const char *done, uint6
     }
     sw_text_line(out, "%s: %" PRIu32 " file%s, %s %s", where, result->files, result->files == 1 ? "" : "s",
                  sw_text_bytes(size, (double)bytes), done);
-    if (work->options.has_pick)
+    if (work->options.has_pick) {
         sw_text_line(out,
                      "covered %" PRIu64 " of %" PRIu64 " elements, each once; %" PRIu64
                      " replicas not compared, those of rank %" PRIu32 " taken",
                      result->covered, result->elements, result->replicas, work->options.pick);
-    else
+    } else {
         sw_text_line(out,
                      "covered %" PRIu64 " of %" PRIu64 " elements, each once; %" PRIu64 " replicas equal",
                      result->covered, result->elements, result->replicas);
+    }
 }
 
 /* ---- shard and reshard ---- */

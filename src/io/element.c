@@ -39,6 +39,9 @@ static double of_f16(uint32_t bits)
 /* The sign of a number of `n_bytes` bytes carried to 64 bits. */
 static int64_t widen(uint64_t bits, size_t n_bytes)
 {
+    if (n_bytes == 0 || n_bytes >= 8)
+        return (int64_t)bits;
+
     uint64_t sign = (uint64_t)1 << (8 * n_bytes - 1);
 
     return (int64_t)((bits ^ sign) - sign);

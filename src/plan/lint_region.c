@@ -78,11 +78,12 @@ static void check_unreduced(sw_plan *plan, const sw_spec *spec)
         complain(
             plan, spec, "exit_mismatch", "let out_src be shard of the last dim, as the weight is cut",
             "the logits are declared whole, but the weight is cut over tp: every rank has a slice of them");
-    if (is_region)
+    if (is_region) {
         (void)sw_plan_fault(
             plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "exit_unreduced", spec->fqn,
             spec->fqn_length, "let out_src be partial over tp, unless the region sums by itself",
             "the exit is declared whole over tp, but parameters of the region are cut over it");
+    }
 }
 
 /* A norm needs all features of a token. */
