@@ -78,7 +78,7 @@ const char *sw_override_place_fault(const sw_placement *placement, bool is_param
 
 /* ---- entries of one match ---- */
 
-enum { NO_MORE = UINT32_MAX };
+#define NO_MORE UINT32_MAX
 
 /* What is said, sorted out: each group becomes one entry, those of the list first. */
 typedef struct merging {
