@@ -310,6 +310,9 @@ static void counts_of_layers_and_vocabulary_are_the_configs(void **state)
                        .params = "model.layers.1.input_layernorm.weight F32 16\n",
                        .mesh = "tp=2"},
           "layer_count", "model.layers.1.input_layernorm.weight", "config.json");
+    check(
+        &(tiny_case){.config = PLAIN, .params = "model.norm.weight F32 16\n", .mesh = "tp=2", .strict = true},
+        "missing_layers", "1 of 1 layers have no tensor, the first is layer 0", "files");
     check(&(tiny_case){.config = PLAIN,
                        .params = "model.embed_tokens.weight F32 16x16\nlm_head.weight F32 18x16\n",
                        .mesh = "tp=2"},
