@@ -58,8 +58,12 @@ run_tests() {
         grep -vE '^ *Start +[0-9]+:|Test +#[0-9]+:.*(Passed|Skipped)' "$folder/test.log" | tail -n 200
     fi
     echo "test $preset: $((all - bad - left)) passed, $bad failed, $left skipped ($(($(seconds) - start)) s)"
-    # What cannot run says why; without the shared folder the reasons are many and alike.
-    grep -hoE 'skipped: .*' "$folder/Testing/Temporary/LastTest.log" | sort -u >"$folder/skipped"
+    # A program passes when some of its cases are skipped: say how many, and why (without the shared folder the
+    # reasons are many and alike).
+    log=$folder/Testing/Temporary/LastTest.log
+    cases=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test(s).*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+    [ "$cases" -eq 0 ] || echo "  $cases cases of those programs skipped:"
+    grep -hoE 'skipped: .*' "$log" | sort -u >"$folder/skipped"
     head -n 3 "$folder/skipped" | sed 's/^/  /'
     more=$(($(wc -l <"$folder/skipped") - 3))
     [ "$more" -le 0 ] || echo "  and $more more reasons, see build/$preset/skipped"

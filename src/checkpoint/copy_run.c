@@ -262,24 +262,8 @@ static sw_status hire(copy_run *run, sw_error *err)
         for (size_t i = 0; i < OPEN_FILES; i++)
             thread->open[i].fd = -1;
     }
+    sw_crew_hire(&run->crew, n, run, run->options->on_progress, run->options->user);
     return SW_OK;
-}
-
-static sw_status run_stage(copy_run *run, const char *stage, sw_crew_fn *work, uint64_t n_items,
-                           sw_error *err)
-{
-    run->crew = (sw_crew){
-        .n_threads = run->n_threads,
-        .n_items = n_items,
-        .work = work,
-        .user = run,
-        .on_progress = run->options->on_progress,
-        .progress_user = run->options->user,
-        .stage = stage,
-        .unit = "bytes",
-        .total = run->crew.total,
-    };
-    return sw_crew_run(&run->crew, err);
 }
 
 static sw_status copy_and_sync(copy_run *run, sw_error *err)
@@ -290,10 +274,10 @@ static sw_status copy_and_sync(copy_run *run, sw_error *err)
         SW_TRY(make_file(run, i, err));
     for (uint32_t i = 0; i < target->n_files; i++)
         run->crew.total += target->files[i].data_bytes;
-    SW_TRY(run_stage(run, "copy", copy_tensor, run->n_tensors, err));
+    SW_TRY(sw_crew_stage(&run->crew, "copy", copy_tensor, run->n_tensors, err));
     if (!run->options->no_sync) {
         run->crew.total = sw_target_bytes(target);
-        SW_TRY(run_stage(run, "sync", sync_file, target->n_files, err));
+        SW_TRY(sw_crew_stage(&run->crew, "sync", sync_file, target->n_files, err));
     }
     for (uint32_t i = 0; i < run->n_threads; i++)
         SW_TRY(close_all(&run->threads[i], err));

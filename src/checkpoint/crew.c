@@ -172,3 +172,22 @@ sw_status sw_crew_run(sw_crew *crew, sw_error *err)
     (void)report(crew); /* all of it; there is nothing left to stop */
     return SW_OK;
 }
+
+void sw_crew_hire(sw_crew *crew, uint32_t n_threads, void *user, sw_progress_fn *on_progress,
+                  void *progress_user)
+{
+    crew->n_threads = n_threads;
+    crew->user = user;
+    crew->on_progress = on_progress;
+    crew->progress_user = progress_user;
+    crew->unit = "bytes";
+}
+
+sw_status sw_crew_stage(sw_crew *crew, const char *stage, sw_crew_fn *work, uint64_t n_items, sw_error *err)
+{
+    crew->stage = stage;
+    crew->work = work;
+    crew->n_items = n_items;
+    atomic_store(&crew->done, 0);
+    return sw_crew_run(crew, err);
+}

@@ -37,6 +37,13 @@ uint32_t sw_crew_size(uint32_t wanted);
  */
 sw_status sw_crew_run(sw_crew *crew, sw_error *err);
 
+/* Who works, and who is told of the bytes done; `total` stays. */
+void sw_crew_hire(sw_crew *crew, uint32_t n_threads, void *user, sw_progress_fn *on_progress,
+                  void *progress_user);
+
+/* Run a hired crew on the items of its next stage; of what was done, the count begins anew. */
+sw_status sw_crew_stage(sw_crew *crew, const char *stage, sw_crew_fn *work, uint64_t n_items, sw_error *err);
+
 static inline void sw_crew_add(sw_crew *crew, uint64_t n)
 {
     (void)atomic_fetch_add_explicit(&crew->done, n, memory_order_relaxed);

@@ -170,16 +170,9 @@ static sw_status compare_all(work *w, sw_error *err)
         SW_TRY(sw_comparer_init(&w->comparers[w->n_comparers], w->diff->left, w->diff->right, err));
     for (uint32_t i = 0; i < w->n_items; i++)
         total += bytes_of(w->diff->left, w->items[i].left);
-    w->crew = (sw_crew){.n_threads = n,
-                        .n_items = w->n_items,
-                        .work = compare_item,
-                        .user = w,
-                        .on_progress = options->on_progress,
-                        .progress_user = options->user,
-                        .stage = "check",
-                        .unit = "bytes",
-                        .total = total};
-    SW_TRY(sw_crew_run(&w->crew, err));
+    sw_crew_hire(&w->crew, n, w, options->on_progress, options->user);
+    w->crew.total = total;
+    SW_TRY(sw_crew_stage(&w->crew, "check", compare_item, w->n_items, err));
     for (uint32_t i = 0; i < n; i++)
         w->diff->bytes_read += sw_comparer_bytes(&w->comparers[i]);
     return SW_OK;

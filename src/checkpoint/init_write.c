@@ -94,6 +94,7 @@ static sw_status hire(init_run *run, sw_error *err)
         if (thread->bytes == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the buffer of a thread");
     }
+    sw_crew_hire(&run->crew, n, run, run->options->on_progress, run->options->user);
     return SW_OK;
 }
 
@@ -175,23 +176,6 @@ static sw_status sync_file(void *user, uint32_t thread_number, uint64_t item, sw
     return SW_OK;
 }
 
-static sw_status run_stage(init_run *run, const char *stage, sw_crew_fn *work, uint64_t n_items,
-                           sw_error *err)
-{
-    run->crew = (sw_crew){
-        .n_threads = run->n_threads,
-        .n_items = n_items,
-        .work = work,
-        .user = run,
-        .on_progress = run->options->on_progress,
-        .progress_user = run->options->user,
-        .stage = stage,
-        .unit = "bytes",
-        .total = run->crew.total,
-    };
-    return sw_crew_run(&run->crew, err);
-}
-
 sw_status sw_init_write(const sw_target *target, const sw_store *store, const sw_init_scale *scale,
                         uint64_t seed, const char *folder, const sw_checkpoint_options *options,
                         sw_error *err)
@@ -211,9 +195,9 @@ sw_status sw_init_write(const sw_target *target, const sw_store *store, const sw
     SW_TRY(hire(&run, err));
     for (uint32_t i = 0; i < target->n_files; i++)
         SW_TRY(make_file(&run, i, err));
-    SW_TRY(run_stage(&run, "write", write_chunk, run.first_chunk[target->n_parts], err));
+    SW_TRY(sw_crew_stage(&run.crew, "write", write_chunk, run.first_chunk[target->n_parts], err));
     if (!options->no_sync)
-        SW_TRY(run_stage(&run, "sync", sync_file, target->n_files, err));
+        SW_TRY(sw_crew_stage(&run.crew, "sync", sync_file, target->n_files, err));
     for (uint32_t i = 0; i < run.n_threads; i++)
         SW_TRY(close_open(&run, &run.threads[i], err));
     return SW_OK;

@@ -207,22 +207,6 @@ static sw_status hash_run(void *user, uint32_t thread, uint64_t number, sw_error
     return SW_OK;
 }
 
-static sw_status run_crew(work *w, sw_crew_fn *fn, uint64_t n_items)
-{
-    const sw_checkpoint_options *options = &w->v->options;
-
-    w->crew = (sw_crew){.n_threads = w->n_threads,
-                        .n_items = n_items,
-                        .work = fn,
-                        .user = w,
-                        .on_progress = options->on_progress,
-                        .progress_user = options->user,
-                        .stage = "check",
-                        .unit = "bytes",
-                        .total = w->crew.total};
-    return sw_crew_run(&w->crew, w->v->err);
-}
-
 static sw_status hash_all(work *w)
 {
     w->n_threads = sw_crew_size(w->v->options.threads);
@@ -240,7 +224,8 @@ static sw_status hash_all(work *w)
         }
         by->hasher = sw_hasher_at(by->hasher_room, 0);
     }
-    SW_TRY(run_crew(w, hash_run, w->n_runs));
+    sw_crew_hire(&w->crew, w->n_threads, w, w->v->options.on_progress, w->v->options.user);
+    SW_TRY(sw_crew_stage(&w->crew, "check", hash_run, w->n_runs, w->v->err));
     for (uint32_t i = 0; i < w->n_threads; i++)
         w->v->bytes_read += w->readers[i].source.bytes_read;
     return SW_OK;
@@ -424,7 +409,7 @@ static sw_status compare_copies(work *w)
         return no_memory(w);
     for (uint32_t i = 0; i < w->n_threads; i++)
         SW_TRY(sw_comparer_init(&w->comparers[i], w->v->store, w->v->store, w->v->err));
-    SW_TRY(run_crew(w, compare_suspect, w->n_suspects));
+    SW_TRY(sw_crew_stage(&w->crew, "check", compare_suspect, w->n_suspects, w->v->err));
     for (uint32_t i = 0; i < w->n_threads; i++)
         w->v->bytes_read += sw_comparer_bytes(&w->comparers[i]);
     for (uint32_t i = 0; i < w->n_suspects; i++) {

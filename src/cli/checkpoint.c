@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/status.h"
-#include "cli/input.h"
 #include "cli/interrupt.h"
 #include "io/json_write.h"
 #include "plan/explain_text.h"
@@ -112,11 +111,11 @@ const sw_option sw_planned_options[] = {
     [OPT_MESH]            = SW_OPTION_MESH,
     [OPT_EP]              = SW_OPTION_EP,
     [OPT_PLAN]            = { "plan",            'p', "FILE", "a plan file, in the place of --mesh and what goes with it" },
-    [OPT_NO_SP]           = { "no-sp",           0,   NULL,   "activations between boundaries stay whole over tp" },
-    [OPT_LOSS_PARALLEL]   = { "loss-parallel",   0,   NULL,   "logits stay cut along the vocabulary" },
+    [OPT_NO_SP]           = SW_OPTION_NO_SP,
+    [OPT_LOSS_PARALLEL]   = SW_OPTION_LOSS_PARALLEL,
     [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
-    [OPT_STRICT]          = { "strict",          0,   NULL,   "unused overrides and fallbacks are errors" },
-    [OPT_ALLOW_UNCOVERED] = { "allow-uncovered", 0,   NULL,   "keep parameters whole that no rule places" },
+    [OPT_STRICT]          = SW_OPTION_STRICT,
+    [OPT_ALLOW_UNCOVERED] = SW_OPTION_ALLOW_UNCOVERED,
     [OPT_OUTPUT]          = SW_OPTION_OUTPUT_FOLDER,
     [OPT_REPLACE]         = SW_OPTION_REPLACE,
     [OPT_THREADS]         = SW_OPTION_THREADS,
@@ -128,21 +127,8 @@ const sw_option sw_planned_options[] = {
 
 static const sw_work_rows planned_rows = {OPT_OUTPUT, OPT_REPLACE, OPT_THREADS, OPT_QUIET, OPT_JSON};
 
-/* What a command line makes, freed together: the plan borrows the model. */
-typedef struct planning {
-    sw_model *model;
-    sw_mesh *mesh;
-    sw_overrides *overrides;
-    sw_plan *plan;
-} planning;
-
-static void drop_planning(planning *p)
-{
-    sw_plan_destroy(p->plan);
-    sw_overrides_destroy(p->overrides);
-    sw_mesh_destroy(p->mesh);
-    sw_model_close(p->model);
-}
+static const sw_planning_rows plan_rows = {OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_NO_SP,
+                                           OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
 /* A plan file has been planned already: whatever planning takes does not go with it. */
 static sw_status check_line(const sw_arguments *arguments, sw_error *err)
@@ -158,28 +144,16 @@ static sw_status check_line(const sw_arguments *arguments, sw_error *err)
     return SW_OK;
 }
 
-static sw_status make_plan(planning *p, sw_run *run, const sw_planned *planned, sw_error *err)
+static sw_status make_plan(sw_planning *p, sw_run *run, const sw_planned *planned, sw_error *err)
 {
-    const sw_arguments *arguments = &run->arguments;
-    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
-
-    if (sw_arguments_has(arguments, OPT_PLAN))
-        return sw_plan_load(&p->plan, arguments->values[OPT_PLAN], err);
-    SW_TRY(sw_input_mesh(&p->mesh, arguments, OPT_MESH, OPT_EP, err));
-    SW_TRY(sw_input_overrides(&p->overrides, arguments, OPT_OVERRIDES, err));
-    SW_TRY(planned->open(&p->model, arguments->operands[0], err));
-    choices.no_sequence_parallel = sw_arguments_has(arguments, OPT_NO_SP);
-    choices.loss_parallel = sw_arguments_has(arguments, OPT_LOSS_PARALLEL);
-    choices.strict = sw_arguments_has(arguments, OPT_STRICT);
-    choices.allow_uncovered = sw_arguments_has(arguments, OPT_ALLOW_UNCOVERED);
-    choices.overrides = p->overrides;
-    choices.report = run->report;
-    return sw_plan_create(&p->plan, p->model, p->mesh, &choices, err);
+    if (sw_arguments_has(&run->arguments, OPT_PLAN))
+        return sw_plan_load(&p->plan, run->arguments.values[OPT_PLAN], err);
+    return sw_planning_make(p, run, &plan_rows, planned->open, err);
 }
 
 sw_status sw_run_planned(sw_run *run, const sw_planned *planned, sw_error *err)
 {
-    planning p SW_AUTO(drop_planning) = {0};
+    sw_planning p SW_AUTO(sw_planning_clear) = {0};
     sw_work work;
 
     SW_TRY(check_line(&run->arguments, err));

@@ -6,6 +6,7 @@
 #define SW_CLI_CHECKPOINT_H
 
 #include "cli/command.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
 #include "shardwright/checkpoint.h"
 #include "shardwright/plan.h"
@@ -69,7 +70,7 @@ extern const sw_option sw_planned_options[];
 
 /* What makes them differ: where names and shapes come from, and what is done with the plan. */
 typedef struct sw_planned {
-    sw_status (*open)(sw_model **out, const char *path, sw_error *err);
+    sw_model_open_fn *open;
     sw_status (*run)(const char *path, const sw_plan *plan, const char *out,
                      const sw_checkpoint_options *options, sw_checkpoint_result *result, sw_error *err);
 } sw_planned;

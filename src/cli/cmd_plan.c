@@ -4,7 +4,7 @@
  */
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/input.h"
+#include "cli/planning.h"
 #include "shardwright/plan.h"
 
 enum {
@@ -25,11 +25,11 @@ enum {
 static const sw_option options[] = {
     [OPT_MESH]            = SW_OPTION_MESH,
     [OPT_EP]              = SW_OPTION_EP,
-    [OPT_NO_SP]           = { "no-sp",           0,   NULL,   "activations between boundaries stay whole over tp" },
-    [OPT_LOSS_PARALLEL]   = { "loss-parallel",   0,   NULL,   "logits stay cut along the vocabulary" },
+    [OPT_NO_SP]           = SW_OPTION_NO_SP,
+    [OPT_LOSS_PARALLEL]   = SW_OPTION_LOSS_PARALLEL,
     [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
-    [OPT_STRICT]          = { "strict",          0,   NULL,   "unused overrides and fallbacks are errors" },
-    [OPT_ALLOW_UNCOVERED] = { "allow-uncovered", 0,   NULL,   "keep parameters whole that no rule places" },
+    [OPT_STRICT]          = SW_OPTION_STRICT,
+    [OPT_ALLOW_UNCOVERED] = SW_OPTION_ALLOW_UNCOVERED,
     [OPT_OUTPUT]          = { "output",          'o', "FILE", "write the plan file" },
     [OPT_JSON]            = { "json",            0,   NULL,   "print the plan file's JSON, and errors as JSON" },
     [OPT_ALL]             = { "all",             'a', NULL,   "do not fold equal layers and experts" },
@@ -38,21 +38,8 @@ static const sw_option options[] = {
 };
 // clang-format on
 
-/* What a command line makes, freed together: the plan borrows the model. */
-typedef struct work {
-    sw_model *model;
-    sw_mesh *mesh;
-    sw_overrides *overrides;
-    sw_plan *plan;
-} work;
-
-static void drop_work(work *w)
-{
-    sw_plan_destroy(w->plan);
-    sw_overrides_destroy(w->overrides);
-    sw_mesh_destroy(w->mesh);
-    sw_model_close(w->model);
-}
+static const sw_planning_rows rows = {OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_NO_SP,
+                                      OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
 static sw_status print_plan(sw_run *run, const sw_plan *plan, sw_error *err)
 {
@@ -75,23 +62,13 @@ static sw_status print_plan(sw_run *run, const sw_plan *plan, sw_error *err)
 
 static sw_status run_plan(sw_run *run, sw_error *err)
 {
-    work w SW_AUTO(drop_work) = {0};
+    sw_planning p SW_AUTO(sw_planning_clear) = {0};
     const sw_arguments *arguments = &run->arguments;
-    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
 
-    SW_TRY(sw_input_mesh(&w.mesh, arguments, OPT_MESH, OPT_EP, err));
-    SW_TRY(sw_input_overrides(&w.overrides, arguments, OPT_OVERRIDES, err));
-    SW_TRY(sw_model_open(&w.model, arguments->operands[0], err));
-    choices.no_sequence_parallel = sw_arguments_has(arguments, OPT_NO_SP);
-    choices.loss_parallel = sw_arguments_has(arguments, OPT_LOSS_PARALLEL);
-    choices.strict = sw_arguments_has(arguments, OPT_STRICT);
-    choices.allow_uncovered = sw_arguments_has(arguments, OPT_ALLOW_UNCOVERED);
-    choices.overrides = w.overrides;
-    choices.report = run->report;
-    SW_TRY(sw_plan_create(&w.plan, w.model, w.mesh, &choices, err));
+    SW_TRY(sw_planning_make(&p, run, &rows, sw_model_open, err));
     if (sw_arguments_has(arguments, OPT_OUTPUT))
-        SW_TRY(sw_plan_save(w.plan, arguments->values[OPT_OUTPUT], err));
-    return print_plan(run, w.plan, err);
+        SW_TRY(sw_plan_save(p.plan, arguments->values[OPT_OUTPUT], err));
+    return print_plan(run, p.plan, err);
 }
 
 const sw_command sw_command_plan = {

@@ -186,12 +186,7 @@ static void put_list(const sw_explain *e, const char *title, const char *colon, 
     sw_buffer_printf(&text, "%s%s", title, colon);
     for (uint32_t i = 0; i < n; i++)
         sw_buffer_printf(&text, "%s%s", i > 0 ? ", " : "", words[i]);
-    const char *line = sw_buffer_text(&text);
-    if (line == NULL)
-        e->out->failed = true;
-    else
-        sw_text_wrap(e->out, 2, line);
-    sw_buffer_clear(&text);
+    sw_text_wrap_buffer(e->out, 2, &text);
 }
 
 // clang-format off
@@ -239,12 +234,7 @@ static void put_attributes(const sw_explain *e, const sw_spec *spec)
         sw_buffer_printf(&text, "%s%s %" PRId64 " -> %" PRId64 "%s", i > 0 ? ", " : "",
                          spec->tp_local[i].name, spec->tp_local[i].global, spec->tp_local[i].local,
                          spec->tp_local[i].is_declared ? " (tp_divide_attrs)" : "");
-    const char *line = sw_buffer_text(&text);
-    if (line == NULL)
-        e->out->failed = true;
-    else
-        sw_text_wrap(e->out, 2, line);
-    sw_buffer_clear(&text);
+    sw_text_wrap_buffer(e->out, 2, &text);
 }
 
 static void put_stacks(const sw_explain *e, const sw_spec *spec)

@@ -363,12 +363,7 @@ static void put_gradient_list(const sw_explain *e, const sw_text_table *table, c
         sw_buffer_printf(&text, "%s%s", row == list->first ? "" : ", ", cell_of(table, row, 0));
     if (is_all)
         sw_buffer_puts(&text, "all of them");
-    const char *line = sw_buffer_text(&text);
-    if (line == NULL)
-        e->out->failed = true;
-    else
-        sw_text_wrap(e->out, 2, line);
-    sw_buffer_clear(&text);
+    sw_text_wrap_buffer(e->out, 2, &text);
 }
 
 static sw_status put_gradient_lists(const sw_explain *e, const sw_text_table *table, sw_error *err)

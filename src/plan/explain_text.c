@@ -97,6 +97,17 @@ void sw_text_wrap(sw_buffer *out, int indent, const char *text)
     }
 }
 
+void sw_text_wrap_buffer(sw_buffer *out, int indent, sw_buffer *text)
+{
+    const char *line = sw_buffer_text(text);
+
+    if (line == NULL)
+        out->failed = true;
+    else
+        sw_text_wrap(out, indent, line);
+    sw_buffer_clear(text);
+}
+
 static void put_run(const sw_text_runs *runs, sw_buffer *out)
 {
     if (runs->first == runs->last)

@@ -28,6 +28,9 @@ const char *sw_text_bytes(char *text, double bytes);
 /* Append `text` broken into lines of SW_TEXT_LINE_WIDTH at blanks, each after `indent` blanks. */
 void sw_text_wrap(sw_buffer *out, int indent, const char *text);
 
+/* The same of a text that was put together, which is cleared. */
+void sw_text_wrap_buffer(sw_buffer *out, int indent, sw_buffer *text);
+
 /* Runs of numbers as they come, "0..2,5": begin with a zeroed record, end with sw_text_runs_end(). */
 typedef struct sw_text_runs {
     uint64_t first;

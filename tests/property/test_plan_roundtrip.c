@@ -172,11 +172,7 @@ static void plans_of_the_corpus_come_back_unchanged(void **state)
     char path[512];
 
     (void)state;
-    corpus_path(path, sizeof path, corpus_models[0], "config.json");
-    if (sw_file_kind_of(path) == SW_FILE_ABSENT) {
-        print_message("skipped: %s is not there\n", path);
-        skip();
-    }
+    need_shared("corpus");
     for (size_t i = 0; i < CORPUS_N_MODELS; i++) {
         corpus_path(path, sizeof path, corpus_models[i], "");
         hold_many(path, N_CORPUS_CASES, LARGEST);

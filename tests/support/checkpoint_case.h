@@ -1,7 +1,7 @@
 /*
- * Checkpoints for tests: a scratch folder that is removed with all that is in it, models whose every element
- * is different (so that a permutation is seen), and comparing of folders by the bytes of their tensors.
- * Nothing here uses the code under test but the readers of src/io.
+ * Checkpoints for tests, in the scratch folder: models whose every element is different (so that a
+ * permutation is seen), and comparing of folders by the bytes of their tensors. Nothing here uses the code
+ * under test but the readers of src/io.
  */
 #ifndef SW_TEST_CHECKPOINT_CASE_H
 #define SW_TEST_CHECKPOINT_CASE_H
@@ -20,33 +20,8 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "io/tensor_list.h"
+#include "scratch.h"
 #include "shardwright/plan.h"
-
-/* A folder of its own for each test: setup and teardown of cmocka. */
-int scratch_setup(void **state);
-int scratch_teardown(void **state);
-
-/* Path inside the scratch folder, valid for some further calls; "" is the folder itself. */
-const char *scratch(const char *name);
-
-/* Remove a file or folder with all that is in it; an absent one is fine. */
-void scratch_remove(const char *name);
-
-/* A file with this text; single quotes become double ones when `is_json`. Folders above it are made. */
-void scratch_text(const char *name, const char *text, bool is_json);
-void scratch_bytes(const char *name, const void *bytes, size_t n_bytes);
-
-/* The bytes of a file; fails the test when it is not there. Clear the buffer. */
-sw_buffer scratch_read(const char *name);
-
-bool scratch_has(const char *name);
-
-/* Names in a folder of the scratch folder, sorted, each followed by a blank; valid until the next call. */
-const char *scratch_list(const char *name);
-
-/* Replace the first `from` in a file by `to`, which may differ in length. Fails the test when there is none.
- */
-void scratch_edit(const char *name, const char *from, const char *to);
 
 /*
  * Write a model folder. `config`: members of config.json without braces, single quotes for double ones.
@@ -81,24 +56,5 @@ typedef struct loaded {
 loaded load_folder(const char *path);
 void unload(loaded *l);
 const uint8_t *loaded_bytes(const loaded *l, const sw_tensor_entry *t, uint64_t *n_bytes);
-
-#ifdef SW_SOURCE_DIR /* not for the support library itself, which is built once for all tests */
-/* $SW_SHARED/NAME, or ../shared/NAME beside the project; NULL, with a printed reason, when it is not there.
- */
-static inline const char *shared_path(const char *name)
-{
-    static char path[1024];
-    const char *shared = getenv("SW_SHARED");
-
-    if (shared == NULL)
-        (void)snprintf(path, sizeof path, "%s/../shared/%s", SW_SOURCE_DIR, name);
-    else
-        (void)snprintf(path, sizeof path, "%s/%s", shared, name);
-    if (sw_file_kind_of(path) != SW_FILE_ABSENT)
-        return path;
-    print_message("skipped: %s is not there\n", path);
-    return NULL;
-}
-#endif
 
 #endif

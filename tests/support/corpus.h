@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "io/params_tsv.h"
 #include "model/config.h"
+#include "shared.h"
 
 /* Every model of the corpus; a pointer into it is the state of a test. */
 static const char *corpus_models[] = {
@@ -95,22 +96,18 @@ enum { CORPUS_N_MODELS = sizeof corpus_models / sizeof corpus_models[0] };
 
 static inline void corpus_path(char *out, size_t capacity, const char *model, const char *file)
 {
-    const char *shared = getenv("SW_SHARED");
-    if (shared == NULL)
-        (void)snprintf(out, capacity, "%s/../shared/corpus/%s/%s", SW_SOURCE_DIR, model, file);
-    else
-        (void)snprintf(out, capacity, "%s/corpus/%s/%s", shared, model, file);
+    char name[256];
+
+    (void)snprintf(name, sizeof name, "corpus/%s/%s", model, file);
+    shared_path(out, capacity, name);
 }
 
-/* Skips the running test when the file is not there. */
+/* A file of the corpus; skips the running test when there is no corpus. */
 static inline sw_file_map corpus_open(const char *path)
 {
     sw_file_map map = {0};
     sw_error err = {0};
-    if (sw_file_kind_of(path) == SW_FILE_ABSENT) {
-        print_message("skipped: %s is not there\n", path);
-        skip();
-    }
+    need_shared("corpus");
     if (sw_file_map_open(&map, path, 1U << 30, &err) != SW_OK)
         fail_msg("%s", err.what);
     return map;

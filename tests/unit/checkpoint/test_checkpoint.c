@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "plan/plan_data.h"
 #include "shardwright/checkpoint.h"
+#include "shared.h"
 
 // clang-format off
 #define LLAMA \
@@ -273,13 +274,13 @@ static void small_models_of_every_family_come_back(void **state)
     (void)state;
     uint32_t n_models = 0;
 
-    if (shared_path("oracle/_mini") == NULL)
-        skip();
+    need_shared("oracle/_mini");
     for (size_t i = 0; i < SW_COUNT(minis); i++) {
         char name[128];
+        char folder[1024];
         (void)snprintf(name, sizeof name, "oracle/_mini/%s", minis[i]);
-        const char *folder = shared_path(name);
-        if (folder == NULL || !make_model_like(minis[i], folder, 1))
+        shared_path(folder, sizeof folder, name);
+        if (!make_model_like(minis[i], folder, 1))
             continue;
         n_models += check_meshes(minis[i]) > 0;
         scratch_remove(minis[i]);
@@ -292,22 +293,15 @@ static const char *const weights[] = {"stories260K-hf", "stories260K-hf-bf16-3sh
 
 static void real_weights_come_back(void **state)
 {
-    bool has_any = false;
-
     (void)state;
+    need_shared("weights");
     for (size_t i = 0; i < SW_COUNT(weights); i++) {
         char name[128];
-        (void)snprintf(name, sizeof name, "weights/%s", weights[i]);
-        const char *folder = shared_path(name);
-        if (folder == NULL)
-            continue;
         char path[1024];
-        (void)snprintf(path, sizeof path, "%s", folder);
+        (void)snprintf(name, sizeof name, "weights/%s", weights[i]);
+        shared_path(path, sizeof path, name);
         check_all_meshes(path, 5);
-        has_any = true;
     }
-    if (!has_any)
-        skip();
 }
 
 /* ---- what is written ---- */

@@ -19,36 +19,13 @@
 #include "checkpoint/copy_fill.h"
 #include "checkpoint/source.h"
 #include "copy_case.h"
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char path[200];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof folder, "/tmp/sw-test-copy-XXXXXX");
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    if (sw_disk_fault_set(NULL, NULL) != SW_OK)
-        return 1;
-    return sw_disk_remove_tree(folder, NULL) != SW_OK;
-}
+#include "scratch.h"
 
 static const sw_copy_options plain = {.no_sync = true};
 
 static sw_status run(copy_case *c, const sw_copy_options *options, sw_copy_result *result, sw_error *err)
 {
-    return sw_copy_run(&c->store, &c->target, folder, options, result, err);
+    return sw_copy_run(&c->store, &c->target, scratch(""), options, result, err);
 }
 
 static void assert_runs(copy_case *c, sw_copy_result *result)
@@ -75,7 +52,7 @@ static void assert_data(const copy_case *c, uint32_t file, uint64_t begin, const
 {
     sw_file_map map = {0};
     const sw_target_file *of = &c->target.files[file];
-    assert_int_equal(sw_file_map_open(&map, in_folder(of->name), UINT64_MAX, NULL), SW_OK);
+    assert_int_equal(sw_file_map_open(&map, scratch(of->name), UINT64_MAX, NULL), SW_OK);
     assert_int_equal(map.n_bytes, of->header.length + of->data_bytes);
     assert_memory_equal(map.bytes, of->header.bytes, of->header.length);
     assert_memory_equal(map.bytes + of->header.length + begin, bytes, n_bytes);
@@ -126,8 +103,8 @@ static void set_hashes(copy_case *c, const uint64_t *dims, const case_split *spl
 
 static void empty_folder(void)
 {
-    assert_int_equal(sw_disk_remove_tree(folder, NULL), SW_OK);
-    assert_int_equal(sw_disk_mkdir(folder, NULL), SW_OK);
+    assert_int_equal(sw_disk_remove_tree(scratch(""), NULL), SW_OK);
+    assert_int_equal(sw_disk_mkdir(scratch(""), NULL), SW_OK);
 }
 
 /* ---- what is written ---- */
@@ -233,7 +210,7 @@ static void replicas_are_not_read_unless_they_are_picked(void **state)
     assert_cells(&c, 0, dims, whole, 32);
     for (uint32_t pick = 0; pick < 3; pick++) { /* of rank 2 there is nothing: the owner's */
         const sw_copy_options options = {.no_sync = true, .has_pick = true, .pick = pick};
-        assert_int_equal(unlink(in_folder("t0-0")), 0);
+        assert_int_equal(unlink(scratch("t0-0")), 0);
         assert_int_equal(run(&c, &options, &result, NULL), SW_OK);
         assert_data(&c, 0, 0, pick == 1 ? other : case_bytes(&c, dims, whole, 0, 32, &n), n);
     }
@@ -310,7 +287,7 @@ static void a_flipped_bit_is_not_carried_on(void **state)
         assert_cells(&c, 0, dims, target, 32);
         assert_int_equal(result.n_checked, ways[i].n_source);
         for (uint32_t t = 0; t < case_cells(target); t++)
-            assert_int_equal(unlink(in_folder(c.target.files[t].name)), 0);
+            assert_int_equal(unlink(scratch(c.target.files[t].name)), 0);
         /* The last byte of the second source. */
         off_t at =
             (off_t)(c.store.files[1].data_begin + c.store.parts[1].begin + c.store.parts[1].n_bytes - 1);
@@ -319,7 +296,7 @@ static void a_flipped_bit_is_not_carried_on(void **state)
         assert_int_equal(pwrite(c.fd, &byte, 1, at), 1);
         assert_run_fails(&c, &plain, SW_E_FORMAT, "tensor 'w' has not the checksum that the manifest says");
         for (uint32_t t = 0; t < case_cells(target); t++)
-            assert_int_equal(unlink(in_folder(c.target.files[t].name)), 0);
+            assert_int_equal(unlink(scratch(c.target.files[t].name)), 0);
         const sw_copy_options picked = {.no_sync = true, .has_pick = true, .pick = 0};
         assert_int_equal(run(&c, &picked, &result, NULL), SW_OK); /* the user's will */
         empty_folder();
@@ -398,7 +375,7 @@ static void a_file_that_is_gone_or_no_file_is_named(void **state)
     c.store.files[0].path = "/nowhere/model.safetensors";
     assert_run_fails(&c, &plain, SW_E_IO,
                      "/nowhere/model.safetensors: cannot open: No such file or directory");
-    assert_int_equal(unlink(in_folder("t0-0")), 0);
+    assert_int_equal(unlink(scratch("t0-0")), 0);
     c.store.files[0].path = "/dev/null";
     assert_run_fails(&c, &plain, SW_E_IO, "/dev/null: is no longer a regular file");
     case_close(&c);
@@ -526,14 +503,14 @@ static void a_target_that_lies_is_refused(void **state)
     case_add_file(&c, "t");
     sw_target_part *wanted = case_want(&c, 0, case_part(&c, whole, 0), 36);
     assert_run_fails(&c, &plain, SW_E_FORMAT, "tensor 'w': a part of it has 32 bytes, 36 are said");
-    assert_int_equal(unlink(in_folder("t")), 0);
+    assert_int_equal(unlink(scratch("t")), 0);
     wanted->n_bytes = 32;
     wanted->begin = 5;
     assert_run_fails(&c, &plain, SW_E_ARGUMENT, "t: tensor 'w' has no place in it");
     wanted->begin = 0;
     wanted->tensor = 1;
     assert_run_fails(&c, &plain, SW_E_ARGUMENT, "t: tensor 'w' has no place in it");
-    assert_int_equal(access(in_folder("t"), F_OK), -1);
+    assert_int_equal(access(scratch("t"), F_OK), -1);
     case_close(&c);
 }
 
@@ -563,8 +540,8 @@ static void a_refusal_of_the_disk_is_the_error(void **state)
         assert_int_equal(sw_disk_fault_set(faults[i].fault, NULL), SW_OK);
         assert_run_fails(&c, &options, SW_E_IO, faults[i].what);
         assert_int_equal(sw_disk_fault_set(NULL, NULL), SW_OK);
-        (void)unlink(in_folder("t0-0"));
-        (void)unlink(in_folder("t0-1"));
+        (void)unlink(scratch("t0-0"));
+        (void)unlink(scratch("t0-1"));
     }
     sw_copy_result result = {0};
     assert_int_equal(run(&c, &options, &result, NULL), SW_OK);
@@ -676,7 +653,7 @@ static void no_memory_is_said(void **state)
     assert_int_equal(sw_alloc_live(), live);
 }
 
-#define COPY_TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define COPY_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
 {

@@ -20,32 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/disk.h"
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][400];
-    static size_t turn;
-    char *path = paths[turn++ % 4];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof folder, "/tmp/sw-test-publish-XXXXXX");
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    if (sw_disk_fault_set(NULL, NULL) != SW_OK)
-        return 1;
-    return sw_disk_remove_tree(folder, NULL) != SW_OK;
-}
+#include "scratch.h"
 
 static void write_in(const char *parent, const char *name, const char *text)
 {
@@ -57,20 +32,20 @@ static void write_in(const char *parent, const char *name, const char *text)
 /* A checkpoint that says what it is. */
 static void make_checkpoint(const char *name, const char *text)
 {
-    assert_int_equal(sw_disk_mkdir(in_folder(name), NULL), SW_OK);
-    write_in(in_folder(name), "manifest.json", text);
+    assert_int_equal(sw_disk_mkdir(scratch(name), NULL), SW_OK);
+    write_in(scratch(name), "manifest.json", text);
 }
 
-/* What the manifest of the folder says; "absent" without the folder, "broken" when a file is missing. */
+/* What the manifest of the folder says; "absent" without the scratch(""), "broken" when a file is missing. */
 static const char *said_by(const char *name)
 {
     static char text[64];
     char path[500];
     struct stat about;
     memset(text, 0, sizeof text);
-    if (lstat(in_folder(name), &about) != 0)
+    if (lstat(scratch(name), &about) != 0)
         return "absent";
-    (void)snprintf(path, sizeof path, "%s/manifest.json", in_folder(name));
+    (void)snprintf(path, sizeof path, "%s/manifest.json", scratch(name));
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return "broken";
@@ -83,7 +58,7 @@ static const char *said_by(const char *name)
 static int n_names_with(const char *word)
 {
     int n = 0;
-    DIR *listing = opendir(folder);
+    DIR *listing = opendir(scratch(""));
     assert_non_null(listing);
     for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
         n += entry->d_name[0] != '.' && strstr(entry->d_name, word) != NULL;
@@ -94,7 +69,7 @@ static int n_names_with(const char *word)
 static sw_status publish(const char *name, bool replace, const char *text, sw_error *err)
 {
     sw_publication publication = {0};
-    sw_status status = sw_publish_begin(&publication, in_folder(name), replace, false, 1000, err);
+    sw_status status = sw_publish_begin(&publication, scratch(name), replace, false, 1000, err);
     if (status == SW_OK) {
         char path[500];
         (void)snprintf(path, sizeof path, "%s/data", publication.partial);
@@ -113,7 +88,7 @@ static void a_folder_appears_when_it_is_complete(void **state)
 {
     (void)state;
     sw_publication publication = {0};
-    assert_int_equal(sw_publish_begin(&publication, in_folder("out"), false, false, 0, NULL), SW_OK);
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
     assert_string_equal(said_by("out"), "absent");
     assert_non_null(strstr(publication.partial, "/out.partial-"));
     write_in(publication.partial, "manifest.json", "new");
@@ -129,7 +104,7 @@ static void what_is_dropped_leaves_nothing(void **state)
 {
     (void)state;
     sw_publication publication = {0};
-    assert_int_equal(sw_publish_begin(&publication, in_folder("out"), false, false, 0, NULL), SW_OK);
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
     write_in(publication.partial, "manifest.json", "new");
     assert_int_equal(n_names_with("partial"), 1);
     sw_publish_drop(&publication);
@@ -151,7 +126,7 @@ static void a_name_without_a_folder_is_one_in_the_current_one(void **state)
     char before[500];
     sw_publication publication = {0};
     assert_non_null(getcwd(before, sizeof before));
-    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(chdir(scratch("")), 0);
     assert_int_equal(sw_publish_begin(&publication, "out", false, false, 0, NULL), SW_OK);
     write_in(publication.partial, "manifest.json", "new");
     assert_int_equal(sw_publish_end(&publication, NULL), SW_OK);
@@ -179,15 +154,15 @@ static void names_that_are_no_new_folder_are_refused(void **state)
     static const char *const names[] = {"", "/", ".", "..", "//", "./", "a/..", "../."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_refused(names[i], true, SW_E_ARGUMENT, "is not the name of a new folder", "../model-tp4");
-    assert_refused(in_folder("no/such/out"), false, SW_E_IO, "cannot read the folder", "check the path");
+    assert_refused(scratch("no/such/out"), false, SW_E_IO, "cannot read the folder", "check the path");
 }
 
 static void an_existing_output_is_refused(void **state)
 {
     (void)state;
     make_checkpoint("out", "old");
-    assert_refused(in_folder("out"), false, SW_E_ARGUMENT, "out: is there already", "--replace");
-    assert_refused(in_folder("out/"), false, SW_E_ARGUMENT, "out: is there already", "--replace");
+    assert_refused(scratch("out"), false, SW_E_ARGUMENT, "out: is there already", "--replace");
+    assert_refused(scratch("out/"), false, SW_E_ARGUMENT, "out: is there already", "--replace");
     assert_string_equal(said_by("out"), "old");
 }
 
@@ -200,7 +175,7 @@ static void an_existing_output_is_replaced_on_wish(void **state)
     assert_int_equal(n_names_with(""), 1);
     /* Nothing to replace is fine too, and so is an empty folder. */
     assert_int_equal(publish("other", true, "new", NULL), SW_OK);
-    assert_int_equal(sw_disk_mkdir(in_folder("empty"), NULL), SW_OK);
+    assert_int_equal(sw_disk_mkdir(scratch("empty"), NULL), SW_OK);
     assert_int_equal(publish("empty", true, "new", NULL), SW_OK);
     assert_string_equal(said_by("empty"), "new");
 }
@@ -208,15 +183,15 @@ static void an_existing_output_is_replaced_on_wish(void **state)
 static void what_is_no_checkpoint_is_never_replaced(void **state)
 {
     (void)state;
-    assert_int_equal(sw_disk_mkdir(in_folder("home"), NULL), SW_OK);
-    write_in(in_folder("home"), "letter.txt", "kept");
-    assert_refused(in_folder("home"), true, SW_E_ARGUMENT, "home: is no checkpoint, so it is not replaced",
+    assert_int_equal(sw_disk_mkdir(scratch("home"), NULL), SW_OK);
+    write_in(scratch("home"), "letter.txt", "kept");
+    assert_refused(scratch("home"), true, SW_E_ARGUMENT, "home: is no checkpoint, so it is not replaced",
                    "remove it yourself");
-    write_in(folder, "file", "kept");
-    assert_refused(in_folder("file"), true, SW_E_ARGUMENT, "file: is not a folder", "another folder");
+    write_in(scratch(""), "file", "kept");
+    assert_refused(scratch("file"), true, SW_E_ARGUMENT, "file: is not a folder", "another folder");
     make_checkpoint("real", "old");
-    assert_int_equal(symlink("real", in_folder("link")), 0);
-    assert_refused(in_folder("link"), true, SW_E_ARGUMENT, "link: is a symbolic link", "that it leads to");
+    assert_int_equal(symlink("real", scratch("link")), 0);
+    assert_refused(scratch("link"), true, SW_E_ARGUMENT, "link: is a symbolic link", "that it leads to");
     assert_string_equal(said_by("real"), "old");
 }
 
@@ -225,7 +200,7 @@ static void an_output_that_appears_meanwhile_is_not_overwritten(void **state)
     (void)state;
     sw_publication publication = {0};
     sw_error err = {0};
-    assert_int_equal(sw_publish_begin(&publication, in_folder("out"), false, false, 0, NULL), SW_OK);
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
     write_in(publication.partial, "manifest.json", "new");
     make_checkpoint("out", "other");
     assert_int_equal(sw_publish_end(&publication, &err), SW_E_IO);
@@ -240,8 +215,7 @@ static void a_disk_that_is_too_small_is_said_before(void **state)
     (void)state;
     sw_publication publication = {0};
     sw_error err = {0};
-    assert_int_equal(sw_publish_begin(&publication, in_folder("out"), false, false, UINT64_MAX, &err),
-                     SW_E_IO);
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, UINT64_MAX, &err), SW_E_IO);
     assert_non_null(strstr(err.what, "out: needs 18446744073709551615 bytes, "));
     assert_non_null(strstr(err.what, " are free"));
     assert_non_null(strstr(err.help, "free some space"));
@@ -266,8 +240,8 @@ static void what_is_not_ours_stays(void **state)
     make_checkpoint("out.partial-mine", "kept");
     make_checkpoint("out.partially", "kept");
     make_checkpoint("real", "kept");
-    write_in(folder, "out.partial-3", "a file");
-    assert_int_equal(symlink("real", in_folder("out.partial-4")), 0);
+    write_in(scratch(""), "out.partial-3", "a file");
+    assert_int_equal(symlink("real", scratch("out.partial-4")), 0);
     assert_int_equal(publish("out", false, "new", NULL), SW_OK);
     assert_int_equal(n_names_with("partial"), 6);
     assert_string_equal(said_by("real"), "kept");
@@ -277,7 +251,7 @@ static void the_folder_of_a_living_run_stays(void **state)
 {
     (void)state;
     sw_publication mine = {0};
-    assert_int_equal(sw_publish_begin(&mine, in_folder("out"), false, false, 0, NULL), SW_OK);
+    assert_int_equal(sw_publish_begin(&mine, scratch("out"), false, false, 0, NULL), SW_OK);
     write_in(mine.partial, "manifest.json", "mine");
     assert_int_equal(publish("out", false, "theirs", NULL), SW_OK);
     assert_int_equal(n_names_with("partial"), 1);
@@ -304,7 +278,7 @@ static void a_failure_at_any_call_leaves_the_old_or_the_new(void **state)
         for (int n = 0;; n++) {
             char fault[64];
             sw_error err = {0};
-            assert_int_equal(sw_disk_remove_tree(in_folder("out"), NULL), SW_OK);
+            assert_int_equal(sw_disk_remove_tree(scratch("out"), NULL), SW_OK);
             if (has_old)
                 make_checkpoint("out", "old");
             (void)snprintf(fault, sizeof fault, "any:after=%d:error=EIO", n);
@@ -334,7 +308,7 @@ static void a_kill_at_any_call_leaves_the_old_or_the_new(void **state)
         for (int n = 0;; n++) {
             char fault[64];
             int status = 0;
-            assert_int_equal(sw_disk_remove_tree(in_folder("out"), NULL), SW_OK);
+            assert_int_equal(sw_disk_remove_tree(scratch("out"), NULL), SW_OK);
             if (has_old)
                 make_checkpoint("out", "old");
             (void)snprintf(fault, sizeof fault, "any:after=%d:kill", n);
@@ -380,7 +354,7 @@ static void no_memory_is_said_and_leaves_nothing(void **state)
     assert_int_equal(n_names_with("partial"), 0);
 }
 
-#define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
 {

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "shared.h"
 
 static sw_status read_text(sw_tensor_list *list, const char *text, sw_error *err)
 {
@@ -121,18 +122,16 @@ static void the_largest_real_lists_are_read_whole(void **state)
         {"kimi-k2",     139644},
         {"gpt2",        160   }
     };
-    const char *shared = getenv("SW_SHARED");
 
     for (size_t i = 0; i < SW_COUNT(models); i++) {
+        char name[128];
         char path[600];
         sw_file_map map = {0};
         sw_tensor_list list;
-        (void)snprintf(path, sizeof path, "%s/corpus/%s/params.tsv",
-                       shared == NULL ? SW_SOURCE_DIR "/../shared" : shared, models[i].model);
-        if (sw_file_map_open(&map, path, SW_PARAMS_TSV_MAX_BYTES, NULL) != SW_OK) {
-            print_message("skipped: no %s (set SW_SHARED)\n", path);
-            skip();
-        }
+        (void)snprintf(name, sizeof name, "corpus/%s/params.tsv", models[i].model);
+        need_shared(name);
+        shared_path(path, sizeof path, name);
+        assert_int_equal(sw_file_map_open(&map, path, SW_PARAMS_TSV_MAX_BYTES, NULL), SW_OK);
         assert_int_equal(sw_tensor_list_init(&list, 1 << 30, NULL), SW_OK);
         assert_int_equal(sw_params_tsv_read(&list, map, path, NULL), SW_OK);
         assert_int_equal(list.n_tensors, models[i].n_tensors);

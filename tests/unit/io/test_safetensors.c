@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/status.h"
+#include "shared.h"
 
 static void put_prefix(sw_buffer *out, uint64_t length)
 {
@@ -393,13 +394,8 @@ static void real_files_are_read(void **state)
     (void)state;
     char path[600];
     sw_tensor_list list;
-    const char *shared = getenv("SW_SHARED");
-    (void)snprintf(path, sizeof path, "%s/weights/stories260K-hf/model.safetensors",
-                   shared == NULL ? SW_SOURCE_DIR "/../shared" : shared);
-    if (sw_file_kind_of(path) != SW_FILE_REGULAR) {
-        print_message("skipped: no %s (set SW_SHARED)\n", path);
-        skip();
-    }
+    need_shared("weights/stories260K-hf");
+    shared_path(path, sizeof path, "weights/stories260K-hf/model.safetensors");
     sw_error err = {0};
     assert_int_equal(sw_tensor_list_init(&list, 1 << 20, NULL), SW_OK);
     if (sw_safetensors_read_file(&list, path, &err) != SW_OK) {

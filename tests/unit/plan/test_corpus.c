@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/status.h"
+#include "corpus.h"
 #include "mesh/shard.h"
 #include "plan/plan_data.h"
 
@@ -532,25 +533,6 @@ static void check_plan(subject *s)
 
 /* ---- the sweep ---- */
 
-static void shared_path(char *out, size_t capacity, const char *model)
-{
-    const char *shared = getenv("SW_SHARED");
-
-    (void)snprintf(out, capacity, "%s%s/corpus/%s", shared == NULL ? SW_SOURCE_DIR : shared,
-                   shared == NULL ? "/../shared" : "", model);
-}
-
-static void need_corpus(void)
-{
-    char path[512];
-
-    shared_path(path, sizeof path, "");
-    if (sw_file_kind_of(path) == SW_FILE_ABSENT) {
-        print_message("skipped: %s is not there\n", path);
-        skip();
-    }
-}
-
 static sw_mesh *mesh_of(const point *at)
 {
     char axes[64];
@@ -683,10 +665,10 @@ static void every_model_plans_wherever_its_heads_and_experts_divide(void **state
     size_t n_told = 0;
 
     (void)state;
-    need_corpus();
+    need_shared("corpus");
     for (size_t i = 0; i < SW_COUNT(models); i++) {
         char path[512];
-        shared_path(path, sizeof path, models[i].name);
+        corpus_path(path, sizeof path, models[i].name, "");
         n_told += sweep(&models[i], path);
     }
     if (n_told > 0)
@@ -722,8 +704,8 @@ static void experts_that_ep_does_not_divide_are_refused(void **state)
     sw_plan *plan = NULL;
 
     (void)state;
-    need_corpus();
-    shared_path(path, sizeof path, sixty.name);
+    need_shared("corpus");
+    corpus_path(path, sizeof path, sixty.name, "");
     open_subject(&s, &sixty, path);
     for (int mode = SW_EP_AXIS; mode <= SW_EP_TP_EXTEND; mode++) {
         sw_mesh *mesh = mesh_of(&(point){.dp = 8, .cp = 1, .tp = 1, .ep = 8, .mode = (sw_ep_mode)mode});

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "corpus.h"
 #include "mesh/shard.h"
 #include "plan/plan_data.h"
 #include "tiny_model.h"
@@ -417,25 +418,6 @@ static void small_models_are_cut_as_their_layouts_are(void **state)
 
 /* ---- plans ---- */
 
-static void corpus_folder(char *out, size_t capacity, const char *model)
-{
-    const char *shared = getenv("SW_SHARED");
-
-    (void)snprintf(out, capacity, "%s%s/corpus/%s", shared == NULL ? SW_SOURCE_DIR : shared,
-                   shared == NULL ? "/../shared" : "", model);
-}
-
-static void need_corpus(void)
-{
-    char path[512];
-
-    corpus_folder(path, sizeof path, "");
-    if (sw_file_kind_of(path) == SW_FILE_ABSENT) {
-        print_message("skipped: %s is not there\n", path);
-        skip();
-    }
-}
-
 typedef struct planned {
     const char *name;
     sw_model *model;
@@ -455,7 +437,7 @@ static void have(planned *p, const char *name, const char *axes, uint32_t ep)
         sw_plan_destroy(p->plan);
         sw_model_close(p->model);
         *p = (planned){.name = name};
-        corpus_folder(path, sizeof path, name);
+        corpus_path(path, sizeof path, name, "");
         if (sw_model_open(&p->model, path, &err) != SW_OK)
             fail_msg("%s: %s", name, err.what);
     }
@@ -664,7 +646,7 @@ static void every_rank_holds_the_rows_of_its_own_heads(void **state)
     size_t n_checked = 0;
 
     (void)state;
-    need_corpus();
+    need_shared("corpus");
     for (size_t i = 0, end = 0; i < SW_COUNT(layouts); i = end) {
         while (end < SW_COUNT(layouts) && strcmp(layouts[end].model, layouts[i].model) == 0)
             end++;
@@ -688,7 +670,7 @@ static void rows_are_those_written_down_by_hand(void **state)
     planned p = {0};
 
     (void)state;
-    need_corpus();
+    need_shared("corpus");
     for (size_t i = 0; i < SW_COUNT(rows_by_hand); i++) {
         const by_hand *h = &rows_by_hand[i];
         sw_range pieces[MAX_PIECES];
@@ -716,7 +698,7 @@ static void experts_are_cut_by_expert_over_ep(void **state)
     planned p = {0};
 
     (void)state;
-    need_corpus();
+    need_shared("corpus");
     for (size_t i = 0; i < SW_COUNT(experts); i++) {
         const expert_fact *e = &experts[i];
         char on_ep[64];

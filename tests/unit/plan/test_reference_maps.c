@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "shared.h"
 
 /* A whole word, not a piece of a longer one. */
 static bool has_word(const char *text, const char *word)
@@ -68,22 +69,13 @@ static size_t check_references(const char *page, const char *cell)
     return n;
 }
 
-/* A shared document, or NULL with a printed reason. */
+/* A shared document; skips the running test when it is not there. */
 static char *shared_document(const char *name)
 {
-    const char *shared = getenv("SW_SHARED");
     char path[512];
 
-    if (shared != NULL)
-        (void)snprintf(path, sizeof path, "%s/%s", shared, name);
-    else
-        (void)snprintf(path, sizeof path, "%s/../shared/%s", SW_SOURCE_DIR, name);
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        print_message("skipped: %s is not there\n", path);
-        return NULL;
-    }
-    (void)fclose(file);
+    need_shared(name);
+    shared_path(path, sizeof path, name);
     return page_file(path);
 }
 
@@ -123,8 +115,6 @@ static void every_case_of_the_collection_has_a_row(void **state)
     char *text = shared_document("bugs/cases.md");
     size_t n = 0;
     (void)state;
-    if (text == NULL)
-        skip();
     page_open(&table, "bug-cases.md", NULL);
     for (const char *at = strstr(text, "\n### "); at != NULL; at = strstr(at + 1, "\n### "), n++) {
         long number = strtol(at + strlen("\n### "), NULL, 10);
@@ -161,8 +151,6 @@ static void check_definitions(const char *document, const char *keyword, const c
     page_table table;
     char *text = shared_document(document);
 
-    if (text == NULL)
-        skip();
     page_open(&table, "seed-map.md", heading);
     for (const char *at = strstr(text, keyword); at != NULL; at = strstr(at + 1, keyword)) {
         size_t n = 0;

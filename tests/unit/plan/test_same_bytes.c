@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "shardwright/shardwright.h"
+#include "shared.h"
 
 static const char sampled_mesh[] = "dp=2,tp=2";
 
@@ -58,13 +59,14 @@ static const char *const sampled[] = {"gpt2",        "phi-3.5-mini", "dbrx",    
 /* Path of a sample; false when it is not there. */
 static bool sample_path(char *out, size_t capacity, const char *name)
 {
-    const char *shared = getenv("SW_SHARED");
+    char at[256];
 
-    if (name == NULL)
+    if (name == NULL) {
         (void)snprintf(out, capacity, "%s/tests/data/oracle/tiny", SW_SOURCE_DIR);
-    else
-        (void)snprintf(out, capacity, "%s%s/corpus/%s", shared == NULL ? SW_SOURCE_DIR : shared,
-                       shared == NULL ? "/../shared" : "", name);
+    } else {
+        (void)snprintf(at, sizeof at, "corpus/%s", name);
+        shared_path(out, capacity, at);
+    }
     return sw_file_kind_of(out) == SW_FILE_FOLDER;
 }
 
