@@ -138,6 +138,11 @@ size_t sw_architecture_normalise(const char *name, char *out, size_t capacity);
  */
 const sw_family *sw_family_find(const char *architecture, const char *model_type);
 
+/* The expressions for what the first and the second '#' of a row's name count: "layers", "experts", or the
+ * family's exception. */
+const char *sw_family_layer_count(const sw_family *family, const char *name);
+const char *sw_family_inner_count(const sw_family *family, const char *name);
+
 /*
  * Row of a family for a pattern (a name whose all-digit segments were replaced by '#').
  * First a row of exactly this name. Else the row with the fewest bytes of difference of which one name is a

@@ -66,6 +66,25 @@ const sw_family *sw_family_find(const char *architecture, const char *model_type
     return NULL;
 }
 
+static const char *count_of(const sw_layer_count *exceptions, const char *name, const char *usual)
+{
+    for (const sw_layer_count *at = exceptions; at != NULL && at->prefix != NULL; at++) {
+        if (strncmp(name, at->prefix, strlen(at->prefix)) == 0)
+            return at->count;
+    }
+    return usual;
+}
+
+const char *sw_family_layer_count(const sw_family *family, const char *name)
+{
+    return count_of(family->layer_counts, name, "layers");
+}
+
+const char *sw_family_inner_count(const sw_family *family, const char *name)
+{
+    return count_of(family->inner_counts, name, "experts");
+}
+
 /* Two names laid side by side from their ends. */
 typedef struct overlap {
     size_t pattern_rest; /* bytes of the pattern before the segments that both end in */

@@ -261,16 +261,6 @@ static sw_status count_of(const generation *g, const char *expression, const cha
     return SW_OK;
 }
 
-/* The expression for what a '#' of `name` counts: an exception of the family, or the usual one. */
-static const char *count_expression(const sw_layer_count *exceptions, const char *name, const char *usual)
-{
-    for (const sw_layer_count *at = exceptions; at != NULL && at->prefix != NULL; at++) {
-        if (strncmp(name, at->prefix, strlen(at->prefix)) == 0)
-            return at->count;
-    }
-    return usual;
-}
-
 static sw_status write_experts(generation *g, item *first, item *end, int64_t layer)
 {
     bool holds = false;
@@ -280,7 +270,7 @@ static sw_status write_experts(generation *g, item *first, item *end, int64_t la
     if (!holds)
         return SW_OK;
     const char *name = first->row->name;
-    SW_TRY(count_of(g, count_expression(g->family->inner_counts, name, "experts"), name, &n_experts));
+    SW_TRY(count_of(g, sw_family_inner_count(g->family, name), name, &n_experts));
     for (int64_t expert = 0; expert < n_experts; expert++) {
         for (item *it = first; it < end; it++)
             SW_TRY(write_tensor(g, it, layer, expert));
@@ -323,7 +313,7 @@ static sw_status write_items(generation *g)
                    is_same_start(after->row->name, it->row->name, length))
                 after++;
             const char *name = it->row->name;
-            SW_TRY(count_of(g, count_expression(g->family->layer_counts, name, "layers"), name, &n_layers));
+            SW_TRY(count_of(g, sw_family_layer_count(g->family, name), name, &n_layers));
         }
         for (int64_t layer = 0; layer < n_layers; layer++)
             SW_TRY(write_layer(g, it, after, layer));

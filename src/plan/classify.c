@@ -284,9 +284,11 @@ static sw_class classify_name(const classifier *c, const char *name, size_t leng
         int cut = 0;
         row = sw_family_match(model->family, c->pattern, pattern_stem + strlen(".weight"), &cut);
     }
+    const sw_family_row *first = row;
     if (row != NULL)
         row = sw_family_row_for(model->family, row, &model->config.attributes, layer < 0 ? 0 : layer);
     decide(c, row, n_dims, &class_);
+    class_.row = first;
     class_.companion = companion;
     class_.is_packed_orphan = companion == NULL && sw_companion_is_packed_name(name, length) && row == NULL;
     if (class_.role == SW_ROLE_SKIP && class_.source == SW_RULE_NONE)
@@ -413,7 +415,7 @@ static bool same_class(const sw_class *a, const sw_class *b)
 {
     return a->role == b->role && a->side == b->side && a->form == b->form && a->layout == b->layout &&
            a->flags == b->flags && a->parts == b->parts && a->source == b->source && a->rule == b->rule &&
-           a->companion == b->companion;
+           a->companion == b->companion && a->row == b->row;
 }
 
 /* Index of a class equal to `own` among the pattern's own and those of single names; n_classes when there is

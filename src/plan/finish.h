@@ -13,6 +13,9 @@ sw_status sw_finish(sw_plan *plan, sw_error *err);
  */
 sw_status sw_finish_tied(sw_plan *plan, sw_error *err);
 
+/* tied.c: is the model of a class with a language head? */
+bool sw_has_language_head(const sw_plan *plan);
+
 /* heads.c: local counts of heads and declared attributes. */
 sw_status sw_finish_heads(sw_plan *plan, sw_error *err);
 

@@ -16,6 +16,7 @@
 #include "plan/finish.h"
 #include "plan/intern.h"
 #include "plan/lint_config.h"
+#include "plan/lint_missing.h"
 #include "plan/lint_region.h"
 
 static const sw_axis axis_of[SW_ON_COUNT_] = {
@@ -531,6 +532,8 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         check_tied(&l);
         check_experts(&l);
         status = sw_lint_config(plan, model, err);
+        if (status == SW_OK && plan->model == model)
+            status = sw_lint_missing(plan, err);
     }
     sw_free(l.owner);
     sw_free(by_tensor);

@@ -170,48 +170,6 @@ static void check_vocabulary(sw_plan *plan)
                             "has %" PRIu64 " rows, and %s has %" PRIu64, out, embed, in);
 }
 
-/* Marks the layers of the text model that the files have; the number of those marked. */
-static int64_t mark_layers(const sw_plan *plan, bool *is_there, int64_t layers)
-{
-    const sw_model *model = plan->model;
-    int64_t n = 0;
-
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        const sw_class *class_ = sw_class_of(plan, i);
-        int32_t layer = model->params[i].layer;
-        if (class_->is_tower || layer < 0 || layer >= layers || is_there[layer])
-            continue;
-        is_there[layer] = true;
-        n++;
-    }
-    return n;
-}
-
-/* Every layer of the config must be in the files: half a checkpoint would be cut as if it were whole. */
-static sw_status check_layers(sw_plan *plan, sw_error *err)
-{
-    const sw_attributes *a = &plan->model->config.attributes;
-    int64_t layers = a->is_set[SW_ATTR_LAYERS] ? a->value[SW_ATTR_LAYERS] : 0;
-
-    if (layers <= 0 || layers > SW_MAX_TENSORS)
-        return SW_OK;
-    bool *is_there = sw_alloc_zero((size_t)layers, sizeof *is_there);
-    if (is_there == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the lints");
-    int64_t n = mark_layers(plan, is_there, layers);
-    int64_t first = 0;
-    while (first < layers && is_there[first])
-        first++;
-    sw_free(is_there);
-    if (n < layers) {
-        (void)sw_plan_fault(plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "missing_layers",
-                            "", 0, "check that all files of the checkpoint are there and config.json is its",
-                            "%" PRId64 " of %" PRId64 " layers have no tensor, the first is layer %" PRId64,
-                            layers - n, layers, first);
-    }
-    return SW_OK;
-}
-
 sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
 {
     if (plan->model != model || model->family == NULL)
@@ -235,5 +193,5 @@ sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
     for (uint32_t i = 0; i < plan->n_specs; i++)
         check_heads(plan, &plan->specs[i]);
     check_vocabulary(plan);
-    return check_layers(plan, err);
+    return SW_OK;
 }

@@ -67,6 +67,7 @@ typedef struct sw_class {
     uint32_t rule;                 /* number of the rule in its list, from 1 */
     const char *rule_text;         /* pattern or row name that matched */
     const char *reason;            /* for SKIP: "buffer"; else NULL */
+    const sw_family_row *row;      /* the table's for this name, or for the weight of a companion; or NULL */
     const sw_companion *companion; /* how it follows the tensor it belongs to; NULL: it is one itself */
     bool has_dim;                  /* an override names the stored dim */
     int dim;

@@ -110,7 +110,7 @@ static bool ends_with(const char *text, const char *ending)
 }
 
 /* A class without a language head ties nothing, whatever its config says. */
-static bool has_language_head(const sw_plan *plan)
+bool sw_has_language_head(const sw_plan *plan)
 {
     static const char *const headless[] = {"ForSequenceClassification", "ForTokenClassification",
                                            "ForQuestionAnswering", "Model"};
@@ -128,7 +128,7 @@ sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
     sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
 
-    if (!is_tied(plan) || (embed == NULL && head == NULL) || (head == NULL && !has_language_head(plan)))
+    if (!is_tied(plan) || (embed == NULL && head == NULL) || (head == NULL && !sw_has_language_head(plan)))
         return SW_OK;
     const char *embed_weight =
         embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);
