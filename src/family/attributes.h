@@ -13,7 +13,8 @@ enum { SW_LAYER_FULL = 0, SW_LAYER_WINDOW = 1, SW_LAYER_LINEAR = 2 };
 typedef struct sw_attributes {
     int64_t value[SW_ATTR_COUNT_];
     bool is_set[SW_ATTR_COUNT_];
-    const uint8_t *layer_kinds; /* one a layer from layer_types or its kin; NULL: all full */
+    bool is_stated[SW_ATTR_COUNT_]; /* by a key of the config, not by a default */
+    const uint8_t *layer_kinds;     /* one a layer from layer_types or its kin; NULL: all full */
     uint32_t n_layer_kinds;
     const uint8_t
         *dense_layers; /* 1 where the config lists the layer as dense (mlp_only_layers); may be NULL */

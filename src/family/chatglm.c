@@ -40,6 +40,12 @@ static const sw_spelling spellings[] = {
     {NULL,              SW_ATTR_NONE    },
 };
 
+/* A config that gives groups and leaves the switch out means them. */
+static const sw_default defaults[] = {
+    {SW_ATTR_MULTI_QUERY, "kv_heads > 0"},
+    {SW_ATTR_NONE,        NULL          },
+};
+
 /* multi_query_group_num counts only where multi_query_attention is on. */
 static const sw_default forced[] = {
     {SW_ATTR_KV_HEADS, "multi_query*kv_heads + !multi_query*heads"},
@@ -52,5 +58,6 @@ const sw_family sw_family_chatglm = {
     .model_types = model_types,
     .blocks = blocks,
     .spellings = spellings,
+    .defaults = defaults,
     .forced = forced,
 };

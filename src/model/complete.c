@@ -76,26 +76,34 @@ static const sw_family_row *find_row(completion *c, const sw_tensor_entry *t, in
     return row;
 }
 
+bool sw_row_shape(const sw_family *family, const sw_family_row *row, const sw_attributes *attributes,
+                  int64_t layer, uint64_t *dims, uint32_t *n_dims)
+{
+    int64_t values[SW_MAX_DIMS];
+    int64_t at = layer < 0 ? 0 : layer;
+
+    row = sw_family_row_for(family, row, attributes, at);
+    if (sw_expression_list(row->shape, attributes, at, values, SW_MAX_DIMS, n_dims, NULL) != SW_OK)
+        return false;
+    for (uint32_t i = 0; i < *n_dims; i++) {
+        if (values[i] < 1)
+            return false;
+        dims[i] = (uint64_t)values[i];
+    }
+    return true;
+}
+
 /* An optional row (a buffer, a head that is saved although it is tied) is not generated: ask its expressions.
  */
 static sw_status ask_row(completion *c, sw_tensor_entry *t, const sw_family_row *row, int32_t layer)
 {
-    const sw_attributes *attributes = &c->config->attributes;
-    int64_t values[SW_MAX_DIMS];
     uint64_t dims[SW_MAX_DIMS];
     uint32_t n = 0;
 
-    if (weight_length(t) != t->name_length)
-        return SW_OK;
-    layer = layer < 0 ? 0 : layer;
-    row = sw_family_row_for(c->family, row, attributes, layer);
-    if (sw_expression_list(row->shape, attributes, layer, values, SW_MAX_DIMS, &n, NULL) != SW_OK)
+    if (weight_length(t) != t->name_length ||
+        !sw_row_shape(c->family, row, &c->config->attributes, layer, dims, &n))
         return SW_OK; /* a number is missing: the shape stays unknown */
-    for (uint32_t i = 0; i < n; i++) {
-        if (values[i] < 1)
-            return SW_OK;
-        dims[i] = (uint64_t)values[i];
-    }
+    row = sw_family_row_for(c->family, row, &c->config->attributes, layer < 0 ? 0 : layer);
     unsigned dtype = (row->flags & SW_ROW_F32) != 0 ? SW_DTYPE_F32 : c->config->dtype;
     t->dtype = dtype & 0xffU;
     return sw_tensor_list_shape(c->list, dims, n, &t->shape, c->err);

@@ -19,4 +19,11 @@
 sw_status sw_complete_shapes(sw_tensor_list *list, const sw_family *family, const sw_config *config,
                              sw_error *why, sw_error *err);
 
+/*
+ * The shape that a row gives on this config, of the row that its name has in `layer` (-1: none): `dims` has
+ * room for SW_MAX_DIMS. False when a number of the config is missing or an extent is not positive.
+ */
+bool sw_row_shape(const sw_family *family, const sw_family_row *row, const sw_attributes *attributes,
+                  int64_t layer, uint64_t *dims, uint32_t *n_dims);
+
 #endif

@@ -136,6 +136,7 @@ static sw_status read_spellings(reading *r, const sw_spelling *spelling, const j
             continue;
         SW_TRY(sw_config_integer(&r->source, spelling->key, value, 0, MAX_NUMBER, &a->value[spelling->attr]));
         a->is_set[spelling->attr] = true;
+        a->is_stated[spelling->attr] = true;
     }
     return SW_OK;
 }

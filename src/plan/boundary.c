@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "plan/classify.h"
+#include "plan/layout.h"
 
 /* What a module holds. */
 enum {
@@ -41,26 +42,19 @@ enum {
      HAS_HEAD | HAS_MIXER)
 #define ATTENTION_BITS (HAS_HEAD_COLUMN | HAS_HEAD_ROW)
 
-static bool is_head_layout(sw_layout layout)
-{
-    return layout == SW_LAYOUT_HEADS || layout == SW_LAYOUT_KV_HEADS || layout == SW_LAYOUT_QKV_STACKED ||
-           layout == SW_LAYOUT_QKV_PER_HEAD || layout == SW_LAYOUT_QKV_GROUPED ||
-           layout == SW_LAYOUT_QKV_BLOCKS || layout == SW_LAYOUT_KV_STACKED;
-}
-
 static uint32_t bits_of(const sw_class *c)
 {
     uint32_t mixer = (c->flags & SW_ROW_MIXER) != 0 ? HAS_MIXER : 0;
 
     switch (c->role) {
     case SW_ROLE_COLWISE:
-        return mixer | (is_head_layout(c->layout) ? HAS_HEAD_COLUMN : HAS_COLUMN);
+        return mixer | (sw_layout_has_heads(c->layout) ? HAS_HEAD_COLUMN : HAS_COLUMN);
     case SW_ROLE_FUSED_QKV:
         return mixer | HAS_HEAD_COLUMN;
     case SW_ROLE_FUSED_GATE_UP:
         return HAS_COLUMN;
     case SW_ROLE_ROWWISE:
-        return mixer | (is_head_layout(c->layout) ? HAS_HEAD_ROW : HAS_ROW);
+        return mixer | (sw_layout_has_heads(c->layout) ? HAS_HEAD_ROW : HAS_ROW);
     case SW_ROLE_MOE_EXPERT:
         return HAS_EXPERT;
     case SW_ROLE_SHARED_EXPERT:

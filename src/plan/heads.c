@@ -11,23 +11,12 @@
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/intern.h"
+#include "plan/layout.h"
 
 int64_t sw_plan_attribute(const sw_plan *plan, sw_attr attr)
 {
     const sw_attributes *a = &plan->model->config.attributes;
     return a->is_set[attr] ? a->value[attr] : 0;
-}
-
-static bool has_queries(sw_layout layout)
-{
-    return layout == SW_LAYOUT_HEADS || layout == SW_LAYOUT_QKV_STACKED || layout == SW_LAYOUT_QKV_PER_HEAD ||
-           layout == SW_LAYOUT_QKV_GROUPED || layout == SW_LAYOUT_QKV_BLOCKS;
-}
-
-static bool has_keys(sw_layout layout)
-{
-    return layout != SW_LAYOUT_HEADS &&
-           (has_queries(layout) || layout == SW_LAYOUT_KV_HEADS || layout == SW_LAYOUT_KV_STACKED);
 }
 
 /* What the projections of the boundary say: are queries and keys there, and are they cut? */
@@ -46,11 +35,11 @@ static projections look(const sw_plan *plan, const sw_spec *spec)
         bool is_projection = f->role == SW_ROLE_COLWISE || f->role == SW_ROLE_FUSED_QKV;
         if (!is_projection || f->shape == NULL || f->shape->n_dims < 2)
             continue;
-        if (has_queries(f->layout)) {
+        if (sw_layout_has_queries(f->layout)) {
             found.has_q = true;
             found.q_cut = cut;
         }
-        if (has_keys(f->layout)) {
+        if (sw_layout_has_keys(f->layout)) {
             found.has_kv = true;
             found.kv_cut = cut;
         }

@@ -105,11 +105,31 @@ static void head_fault(const sw_cut_request *q, sw_cut_result *result)
                    q->kv_heads);
 }
 
-static bool needs_heads(sw_layout layout)
+// clang-format off
+static const struct { bool queries, keys; } heads_of[SW_LAYOUT_COUNT_] = {
+    [SW_LAYOUT_HEADS]        = { true,  false },
+    [SW_LAYOUT_KV_HEADS]     = { false, true  },
+    [SW_LAYOUT_QKV_STACKED]  = { true,  true  },
+    [SW_LAYOUT_QKV_PER_HEAD] = { true,  true  },
+    [SW_LAYOUT_QKV_GROUPED]  = { true,  true  },
+    [SW_LAYOUT_QKV_BLOCKS]   = { true,  true  },
+    [SW_LAYOUT_KV_STACKED]   = { false, true  },
+};
+// clang-format on
+
+bool sw_layout_has_queries(sw_layout layout)
 {
-    return layout == SW_LAYOUT_HEADS || layout == SW_LAYOUT_KV_HEADS || layout == SW_LAYOUT_QKV_STACKED ||
-           layout == SW_LAYOUT_QKV_PER_HEAD || layout == SW_LAYOUT_QKV_GROUPED ||
-           layout == SW_LAYOUT_QKV_BLOCKS || layout == SW_LAYOUT_KV_STACKED;
+    return heads_of[layout].queries;
+}
+
+bool sw_layout_has_keys(sw_layout layout)
+{
+    return heads_of[layout].keys;
+}
+
+bool sw_layout_has_heads(sw_layout layout)
+{
+    return heads_of[layout].queries || heads_of[layout].keys;
 }
 
 /* Rows of one head when `extent` holds `n` of them; 0 and a fault when it does not come out even. */
@@ -297,7 +317,7 @@ static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
 static void solve(const sw_cut_request *q, sw_cut_result *result)
 {
     *result = (sw_cut_result){.n_groups = 1, .replicas = 1};
-    if (needs_heads(q->layout)) {
+    if (sw_layout_has_heads(q->layout)) {
         if (q->heads == 0 || q->kv_heads == 0) {
             fault(result, "heads_unknown");
             (void)snprintf(result->what, sizeof result->what,

@@ -53,4 +53,9 @@ sw_axes_of sw_form_axes(sw_form form, uint32_t n_dims);
 /* Words of docs: "plain", "heads", "stacked", "per_head", ...; NULL when out of range. */
 const char *sw_layout_name(sw_layout layout);
 
+/* Do the rows of a layout hold query heads; key (and value) heads; any of them? */
+bool sw_layout_has_queries(sw_layout layout);
+bool sw_layout_has_keys(sw_layout layout);
+bool sw_layout_has_heads(sw_layout layout);
+
 #endif

@@ -16,6 +16,7 @@
 #include "plan/finish.h"
 #include "plan/intern.h"
 #include "plan/lint_config.h"
+#include "plan/lint_heads.h"
 #include "plan/lint_missing.h"
 #include "plan/lint_region.h"
 
@@ -522,7 +523,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         for (uint32_t i = 0; i < plan->n_specs; i++) {
             const sw_spec *spec = &plan->specs[i];
             check_contract(&l, spec);
-            sw_lint_region(plan, spec);
+            sw_lint_region(plan, model, spec);
             check_pair(&l, spec);
             check_loss(&l, spec);
             check_module(&l, spec);
@@ -534,6 +535,8 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         status = sw_lint_config(plan, model, err);
         if (status == SW_OK && plan->model == model)
             status = sw_lint_missing(plan, err);
+        for (uint32_t i = 0; i < plan->n_specs && plan->model == model; i++)
+            sw_lint_heads(plan, &plan->specs[i]);
     }
     sw_free(l.owner);
     sw_free(by_tensor);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "model/complete.h"
 #include "plan/classify.h"
 #include "plan/fault.h"
 
@@ -23,29 +24,43 @@ static void shape_text(const uint64_t *dims, uint32_t n_dims, char *text, size_t
         used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", dims[i]);
 }
 
-/* The shape that the row gives on this config; false when a number is missing. */
-static bool expected_shape(const sw_model *model, const sw_family_row *row, int32_t layer, uint64_t *dims,
-                           uint32_t *n_dims)
-{
-    const sw_attributes *attributes = &model->config.attributes;
-    int64_t values[SW_MAX_DIMS];
-    int64_t at = layer < 0 ? 0 : layer;
-
-    row = sw_family_row_for(model->family, row, attributes, at);
-    if (sw_expression_list(row->shape, attributes, at, values, SW_MAX_DIMS, n_dims, NULL) != SW_OK)
-        return false;
-    for (uint32_t i = 0; i < *n_dims; i++) {
-        if (values[i] < 0)
-            return false;
-        dims[i] = (uint64_t)values[i];
-    }
-    return true;
-}
-
 static bool same_dims(const sw_shape *shape, const uint64_t *dims, uint32_t n_dims, uint32_t from)
 {
     return shape->n_dims == n_dims &&
            memcmp(shape->dims + from, dims + from, (n_dims - from) * sizeof *dims) == 0;
+}
+
+/* Is a matrix of this role cut along one of its two sides? */
+static bool is_cut_matrix(sw_role role)
+{
+    switch (role) {
+    case SW_ROLE_COLWISE:
+    case SW_ROLE_ROWWISE:
+    case SW_ROLE_FUSED_QKV:
+    case SW_ROLE_FUSED_GATE_UP:
+    case SW_ROLE_EMBED:
+    case SW_ROLE_LM_HEAD:
+    case SW_ROLE_MOE_EXPERT:
+    case SW_ROLE_SHARED_EXPERT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/*
+ * A difference that would put the cut on another side, or cut what is no matrix: other dims than the table's,
+ * or the same two the other way round. Other sizes (a pruned width) are cut as they are.
+ */
+static bool is_another_form(const sw_class *class_, const sw_shape *stored, const uint64_t *dims,
+                            uint32_t n_dims)
+{
+    if (class_->has_dim)
+        return false; /* an override says how it is stored */
+    if (!is_cut_matrix(class_->role) || n_dims < 2)
+        return class_->role == SW_ROLE_MOE_GATE && n_dims > 0 && stored->dims[0] != dims[0];
+    return stored->n_dims != n_dims ||
+           (n_dims == 2 && stored->dims[0] == dims[1] && stored->dims[1] == dims[0]);
 }
 
 static void check_shape(sw_plan *plan, const sw_model *model, const sw_tensor_entry *t,
@@ -56,69 +71,20 @@ static void check_shape(sw_plan *plan, const sw_model *model, const sw_tensor_en
     char stored[128];
     char said[128];
 
-    if ((class_->flags & SW_ROW_BUFFER) != 0 || !expected_shape(model, row, layer, dims, &n_dims) ||
+    if ((class_->flags & SW_ROW_BUFFER) != 0 ||
+        !sw_row_shape(model->family, row, &model->config.attributes, layer, dims, &n_dims) ||
         same_dims(t->shape, dims, n_dims, 0) || (t->shape->elems == 1 && n_dims == 0))
         return;
     shape_text(t->shape->dims, t->shape->n_dims, stored, sizeof stored);
     shape_text(dims, n_dims, said, sizeof said);
     bool is_padded = class_->layout == SW_LAYOUT_VOCAB && n_dims > 0 &&
                      same_dims(t->shape, dims, n_dims, 1) && t->shape->dims[0] > dims[0];
-    bool is_count = class_->role == SW_ROLE_MOE_GATE && n_dims > 0 && t->shape->dims[0] != dims[0];
-    (void)sw_plan_fault(plan, is_count ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
-                        is_padded ? "vocab_padded" : "shape_mismatch", t->name, t->name_length,
-                        is_padded ? "rows beyond the vocabulary are cut and kept like the others"
-                                  : "check that config.json belongs to this checkpoint",
-                        "is [%s], config.json gives [%s]", stored, said);
-}
-
-/* The first projection of a boundary that is cut by these heads: its rows, and the rows that the config
- * gives. */
-static bool find_rows(const sw_plan *plan, const sw_spec *spec, sw_layout layout, const char **name,
-                      uint64_t *stored, uint64_t *said)
-{
-    const sw_model *model = plan->model;
-
-    for (uint32_t i = 0; i < spec->n_params; i++) {
-        const sw_spec_param *p = &spec->params[i];
-        const sw_facts *f = &plan->facts[p->facts];
-        uint64_t dims[SW_MAX_DIMS];
-        uint32_t n_dims = 0;
-        if (p->param == UINT32_MAX || f->role != SW_ROLE_COLWISE || f->layout != layout ||
-            f->shape->n_dims != 2 || f->reason != NULL)
-            continue;
-        const sw_param_node *node = &model->params[p->param];
-        const sw_family_row *row = model->patterns[node->pattern].row;
-        if (row == NULL || !expected_shape(model, row, node->layer, dims, &n_dims) || n_dims != 2)
-            continue;
-        *name = sw_model_tensor(model, p->param)->name;
-        *stored = f->shape->dims[0];
-        *said = dims[0];
-        return true;
-    }
-    return false;
-}
-
-/* Keys must have as many rows for each of theirs as queries: else the config's head counts are not the
- * file's. */
-static void check_heads(sw_plan *plan, const sw_spec *spec)
-{
-    const char *q_name = "";
-    const char *k_name = "";
-    uint64_t q[2];
-    uint64_t k[2];
-
-    if (spec->type != SW_BOUNDARY_ATTENTION ||
-        !find_rows(plan, spec, SW_LAYOUT_HEADS, &q_name, &q[0], &q[1]) ||
-        !find_rows(plan, spec, SW_LAYOUT_KV_HEADS, &k_name, &k[0], &k[1]))
-        return;
-    if (q[1] != 0 && k[1] != 0 && q[0] * k[1] != k[0] * q[1]) {
-        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "shape_mismatch", k_name, strlen(k_name),
-                            "check num_attention_heads and num_key_value_heads in config.json",
-                            "has %" PRIu64 " rows beside %" PRIu64
-                            " of queries; config.json's head counts make it "
-                            "%" PRIu64 " beside %" PRIu64,
-                            k[0], q[0], k[1], q[1]);
-    }
+    (void)sw_plan_fault(
+        plan, is_another_form(class_, t->shape, dims, n_dims) ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
+        is_padded ? "vocab_padded" : "shape_mismatch", t->name, t->name_length,
+        is_padded ? "rows beyond the vocabulary are cut and kept like the others"
+                  : "check that config.json belongs to this checkpoint",
+        "is [%s], config.json gives [%s]", stored, said);
 }
 
 static void check_counts(sw_plan *plan, const sw_model *model, const sw_tensor_entry *t,
@@ -190,8 +156,6 @@ sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
         check_shape(plan, model, t, class_, pattern->row, param->layer);
     }
     sw_free(seen);
-    for (uint32_t i = 0; i < plan->n_specs; i++)
-        check_heads(plan, &plan->specs[i]);
     check_vocabulary(plan);
     return SW_OK;
 }

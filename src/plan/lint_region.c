@@ -5,10 +5,12 @@
  */
 #include "plan/lint_region.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "mesh/placement.h"
+#include "plan/classify.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/lowering.h"
@@ -119,9 +121,24 @@ static bool is_column(sw_role role)
     return role == SW_ROLE_COLWISE || role == SW_ROLE_FUSED_QKV || role == SW_ROLE_FUSED_GATE_UP;
 }
 
-/* Column weights of one region are cut along their output or are whole, all of them: their products meet. */
-static void check_members(sw_plan *plan, const sw_spec *spec)
+static void complain_of(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *code,
+                        const char *help, const char *what)
 {
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, code, spec->fqn, spec->fqn_length, help, "'%.*s' %s",
+                        (int)p->path_length, p->path, what);
+}
+
+/* The one key head of a multi-query attention is what every rank needs: whole is the same as held by all. */
+static bool is_the_only_head(const sw_model *model, const sw_facts *f)
+{
+    const sw_attributes *a = &model->config.attributes;
+    return f->layout == SW_LAYOUT_KV_HEADS && a->is_set[SW_ATTR_KV_HEADS] && a->value[SW_ATTR_KV_HEADS] == 1;
+}
+
+/* Column weights of one region are cut along their output or are whole, all of them: their products meet. */
+static void check_members(sw_plan *plan, const sw_model *model, const sw_spec *spec)
+{
+    static const char alike[] = "cut every column weight of the region along its output, or none";
     const sw_spec_param *first = NULL;
     side_cut first_side = NOT_CUT;
 
@@ -132,26 +149,25 @@ static void check_members(sw_plan *plan, const sw_spec *spec)
             (f->reason != NULL && strcmp(f->reason, "companion") == 0))
             continue;
         side_cut side = side_of(f);
+        if (side == CUT_IN || side == CUT_ELSEWHERE) {
+            complain_of(plan, spec, p, "members_disagree", alike,
+                        "is a column weight, and is not cut along its output over tp");
+            return;
+        }
+        if (side == NOT_CUT && is_the_only_head(model, f))
+            continue;
         if (first == NULL) {
             first = p;
             first_side = side;
         }
-        if (side == first_side && side != CUT_IN && side != CUT_ELSEWHERE)
+        if (side == first_side)
             continue;
         (void)sw_plan_fault(
-            plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length,
-            "cut every column weight of the region along its output, or none",
+            plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length, alike,
             "'%.*s' and '%.*s' are column weights of one region, and are not cut alike over tp",
             (int)first->path_length, first->path, (int)p->path_length, p->path);
         return;
     }
-}
-
-static void complain_of(sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, const char *code,
-                        const char *help, const char *what)
-{
-    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, code, spec->fqn, spec->fqn_length, help, "'%.*s' %s",
-                        (int)p->path_length, p->path, what);
 }
 
 static void check_axes(sw_plan *plan, const sw_spec *spec)
@@ -171,34 +187,49 @@ static void check_axes(sw_plan *plan, const sw_spec *spec)
     }
 }
 
-/* Rows or columns of a plain matrix along one of its sides; 0 where that says nothing (packed, stacked, a
- * vector). */
+/* Rows or columns of a plain matrix, or of a stack of them, along one of its sides; 0 where that says nothing
+ * (packed, a vector). */
 static uint64_t side_extent(const sw_facts *f, int dim)
 {
-    if (f->shape == NULL || f->shape->n_dims != 2 || f->view != NULL || f->reason != NULL || dim < 0)
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    uint32_t n_dims = f->role == SW_ROLE_MOE_EXPERT ? 3 : 2;
+
+    if (shape == NULL || shape->n_dims < 2 || shape->n_dims > n_dims || f->reason != NULL || dim < 0)
         return 0;
-    return f->shape->dims[dim];
+    return shape->dims[dim];
 }
 
-/* What a feed-forward's columns make its rows must take, and values come in as many rows as keys. */
+/* The width between the two products of a feed-forward, as this weight has it; 0 where it does not tell. */
+static uint64_t inner_width(const sw_plan *plan, const sw_spec_param *p)
+{
+    const sw_facts *f = &plan->facts[p->facts];
+    uint64_t parts = f->parts > 0 ? f->parts : 1;
+    sw_side side = SW_SIDE_NONE;
+
+    if (f->layout == SW_LAYOUT_EXPLICIT || f->layout == SW_LAYOUT_UNKNOWN)
+        return 0; /* how many parts stand in it is not said */
+    if (f->role == SW_ROLE_COLWISE || f->role == SW_ROLE_FUSED_GATE_UP)
+        side = SW_SIDE_OUT;
+    else if (f->role == SW_ROLE_ROWWISE)
+        side = SW_SIDE_IN;
+    else if (f->role == SW_ROLE_MOE_EXPERT && plan->model != NULL && p->param != UINT32_MAX)
+        side = sw_class_of(plan, p->param)->side;
+    return side == SW_SIDE_OUT  ? side_extent(f, f->out_dim) / parts
+           : side == SW_SIDE_IN ? side_extent(f, f->in_dim)
+                                : 0;
+}
+
+/* What a feed-forward's columns make its rows must take, and those of each expert. */
 static void check_extents(sw_plan *plan, const sw_spec *spec)
 {
     const sw_spec_param *first = NULL;
     uint64_t width = 0;
-    bool is_mlp = spec->type == SW_BOUNDARY_MLP && !spec->is_tower;
+    bool is_block = (spec->type == SW_BOUNDARY_MLP || spec->type == SW_BOUNDARY_MOE_MLP) && !spec->is_tower;
 
-    for (uint32_t i = 0; i < spec->n_params; i++) {
+    for (uint32_t i = 0; i < spec->n_params && is_block; i++) {
         const sw_spec_param *p = &spec->params[i];
-        const sw_facts *f = &plan->facts[p->facts];
-        bool is_keys = spec->type == SW_BOUNDARY_ATTENTION && f->role == SW_ROLE_COLWISE &&
-                       f->layout == SW_LAYOUT_KV_HEADS;
-        uint64_t extent = 0;
-        if (is_keys || (is_mlp && f->role == SW_ROLE_COLWISE))
-            extent = side_extent(f, f->out_dim);
-        else if (is_mlp && f->role == SW_ROLE_FUSED_GATE_UP && f->parts > 0)
-            extent = side_extent(f, f->out_dim) / f->parts;
-        else if (is_mlp && f->role == SW_ROLE_ROWWISE)
-            extent = side_extent(f, f->in_dim);
+        bool is_expert = plan->facts[p->facts].role == SW_ROLE_MOE_EXPERT;
+        uint64_t extent = is_expert == (spec->type == SW_BOUNDARY_MOE_MLP) ? inner_width(plan, p) : 0;
         if (extent == 0)
             continue;
         if (first == NULL) {
@@ -207,16 +238,40 @@ static void check_extents(sw_plan *plan, const sw_spec *spec)
         }
         if (extent == width)
             continue;
-        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "extents_disagree", spec->fqn, spec->fqn_length,
-                            "check that all files are of one checkpoint",
-                            "'%.*s' and '%.*s' meet in the region, but one has %llu and the other %llu there",
-                            (int)first->path_length, first->path, (int)p->path_length, p->path,
-                            (unsigned long long)width, (unsigned long long)extent);
+        (void)sw_plan_fault(
+            plan, SW_SEVERITY_ERROR, "extents_disagree", spec->fqn, spec->fqn_length,
+            "check that all files are of one checkpoint",
+            "'%.*s' and '%.*s' meet in the region, but one has %" PRIu64 " and the other %" PRIu64 " there",
+            (int)first->path_length, first->path, (int)p->path_length, p->path, width, extent);
         return;
     }
 }
 
-void sw_lint_region(sw_plan *plan, const sw_spec *spec)
+/* In an attention, heads are what projections make and what one output takes: a query or key weight cut
+ * along its input would add up parts of products that nobody sums. */
+static void check_one_output(sw_plan *plan, const sw_spec *spec)
+{
+    const sw_spec_param *first = NULL;
+
+    for (uint32_t i = 0; i < spec->n_params && plan->tp > 1 && spec->type == SW_BOUNDARY_ATTENTION; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        if (f->role != SW_ROLE_ROWWISE || f->shape == NULL || f->shape->n_dims < 2 ||
+            (f->reason != NULL && strcmp(f->reason, "companion") == 0) || side_of(f) != CUT_IN)
+            continue;
+        if (first == NULL) {
+            first = p;
+            continue;
+        }
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length,
+                            "let one weight be row-parallel, the output projection; the others are colwise",
+                            "'%.*s' and '%.*s' are both cut along their input over tp",
+                            (int)first->path_length, first->path, (int)p->path_length, p->path);
+        return;
+    }
+}
+
+void sw_lint_region(sw_plan *plan, const sw_model *model, const sw_spec *spec)
 {
     if (spec->has_fault)
         return; /* what could not be placed is whole for want of a cut: only the cause is worth a finding */
@@ -224,6 +279,7 @@ void sw_lint_region(sw_plan *plan, const sw_spec *spec)
     check_unreduced(plan, spec);
     check_features(plan, spec);
     check_extents(plan, spec);
-    check_members(plan, spec);
+    check_members(plan, model, spec);
+    check_one_output(plan, spec);
     check_axes(plan, spec);
 }

@@ -4,7 +4,7 @@
 
 #include "plan/plan_data.h"
 
-/* Findings go to the plan's faults. */
-void sw_lint_region(sw_plan *plan, const sw_spec *spec);
+/* `model`: the one that the plan is checked against. Findings go to the plan's faults. */
+void sw_lint_region(sw_plan *plan, const sw_model *model, const sw_spec *spec);
 
 #endif

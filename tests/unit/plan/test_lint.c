@@ -325,6 +325,65 @@ static void counts_of_layers_and_vocabulary_are_the_configs(void **state)
     tiny_drop(&t);
 }
 
+static void a_matrix_stored_in_another_form_is_refused(void **state)
+{
+    (void)state;
+    /* [hidden, heads] by the config: 8 heads of 4 make 32, stored the other way round */
+    check(&(tiny_case){.config = LLAMA("8", "8", "4"),
+                       .params = SA "q_proj.weight F32 32x16\n" SA "k_proj.weight F32 32x16\n" SA
+                                    "v_proj.weight F32 32x16\n" SA "o_proj.weight F32 32x16\n",
+                       .mesh = "tp=2"},
+          "shape_mismatch", SA "o_proj.weight: is [32, 16], config.json gives [16, 32]", "config.json");
+    check(&(tiny_case){.config = PLAIN,
+                       .params = SA "q_proj.weight F32 256\n" SA "k_proj.weight F32 16x16\n" SA
+                                    "v_proj.weight F32 16x16\n" SA "o_proj.weight F32 16x16\n",
+                       .mesh = "tp=2"},
+          "shape_mismatch", SA "q_proj.weight: is [256], config.json gives [16, 16]", NULL);
+}
+
+static void the_products_of_a_feed_forward_meet_in_one_width(void **state)
+{
+    (void)state;
+    check(&(tiny_case){.config = PLAIN,
+                       .params = MLP "gate_proj.weight F32 16x16\n" MLP "up_proj.weight F32 16x16\n" MLP
+                                     "down_proj.weight F32 16x12\n",
+                       .mesh = "tp=2"},
+          "extents_disagree", "'gate_proj.weight' and 'down_proj.weight' meet in the region, but one has 16",
+          "one checkpoint");
+    check(&(tiny_case){.config = MOE,
+                       .params = MLP "gate.weight F32 4x16\n" MLP "experts.gate_up_proj F32 4x16x16\n" MLP
+                                     "experts.down_proj F32 4x16x6\n",
+                       .mesh = "tp=2"},
+          "extents_disagree", "one has 8 and the other 6", NULL);
+}
+
+static void one_weight_of_an_attention_is_row_parallel(void **state)
+{
+    (void)state;
+    check(&(tiny_case){.config = "'architectures': ['StrangerForCausalLM'], 'hidden_size': 16, "
+                                 "'num_attention_heads': 4, 'num_key_value_heads': 4",
+                       .params = FOUR,
+                       .mesh = "tp=2",
+                       .overrides = "roles: {extend: true, rules: [{pattern: q_proj, role: rowwise}]}\n"},
+          "members_disagree", "'q_proj.weight'", "output projection");
+}
+
+static void the_only_key_head_may_be_whole(void **state)
+{
+    tiny t = TINY_PLAN(.config = LLAMA("4", "1", "4"),
+                       .params = SA "q_proj.weight F32 16x16\n" SA "k_proj.weight F32 4x16\n" SA
+                                    "v_proj.weight F32 4x16\n" SA "o_proj.weight F32 16x16\n",
+                       .mesh = "tp=4",
+                       .overrides = "- match: model.layers.0.self_attn\n"
+                                    "  params: {+: {k_proj.weight: {tp: replicate}, "
+                                    "v_proj.weight: {tp: replicate}}}\n");
+    (void)state;
+    tiny_rows(&t, SA "q_proj.weight", 1, "4:8");
+    tiny_rows(&t, SA "k_proj.weight", 1, "all");
+    tiny_grads(&t, SA "k_proj.weight", "tp partial");
+    tiny_drop(&t);
+}
+
 /* ---- the whole plan ---- */
 
 static void all_faults_are_in_one_report_and_the_first_in_the_error(void **state)
@@ -391,6 +450,10 @@ int main(void)
         cmocka_unit_test(cp_never_cuts_a_parameter),
         cmocka_unit_test(a_file_that_contradicts_its_config_is_refused),
         cmocka_unit_test(counts_of_layers_and_vocabulary_are_the_configs),
+        cmocka_unit_test(a_matrix_stored_in_another_form_is_refused),
+        cmocka_unit_test(the_products_of_a_feed_forward_meet_in_one_width),
+        cmocka_unit_test(one_weight_of_an_attention_is_row_parallel),
+        cmocka_unit_test(the_only_key_head_may_be_whole),
         cmocka_unit_test(all_faults_are_in_one_report_and_the_first_in_the_error),
         cmocka_unit_test(a_sound_plan_is_silent),
         cmocka_unit_test(lints_without_memory_say_so),

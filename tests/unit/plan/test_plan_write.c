@@ -48,7 +48,8 @@
     "'num_attention_heads': 4, 'num_key_value_heads': 4, 'intermediate_size': 16, 'vocab_size': 16, "        \
     "'tie_word_embeddings': true"
 #define EXAMPLE                                                                                              \
-    "'architectures': ['ExampleForCausalLM'], 'model_type': 'example', 'num_hidden_layers': 1, 'hidden_size': "  \
+    "'architectures': ['ExampleForCausalLM'], 'model_type': 'example', 'num_hidden_layers': 1, "             \
+    "'hidden_size': "                                                                                        \
     "16, "                                                                                                   \
     "'num_attention_heads': 4, 'num_key_value_heads': 4, 'intermediate_size': 32, 'vocab_size': 17, "        \
     "'mlp_bias': true"
