@@ -151,8 +151,51 @@ static sw_status read_one(sw_model *model, const char *folder, const char *name,
     return sw_safetensors_read_file(&model->list, path, err);
 }
 
+/* How many files a name says there are ("model-00002-of-00005.safetensors": 5), 0 when it does not; and the
+ * length of what stands before its number. */
+static uint64_t files_of_set(const char *name, size_t *prefix)
+{
+    static const char of[] = "-of-";
+    const char *mark = strstr(name, of);
+    char *end = NULL;
+
+    if (mark == NULL)
+        return 0;
+    const char *number = mark;
+    while (number > name && number[-1] >= '0' && number[-1] <= '9')
+        number--;
+    const char *total = mark + strlen(of);
+    if (number == mark || *total < '0' || *total > '9')
+        return 0;
+    *prefix = (size_t)(number - name);
+    uint64_t n = strtoull(total, &end, 10);
+    return strcmp(end, ending) == 0 ? n : 0;
+}
+
+/* Without an index the names alone tell that an interrupted download left some files out. */
+static sw_status remark_missing_files(sw_model *model, const sw_shards *shards, sw_error *err)
+{
+    for (size_t first = 0, after = 0; first < shards->n_names; first = after) {
+        size_t prefix = 0;
+        uint64_t n = files_of_set(shards->names[first], &prefix);
+        for (after = first + 1; after < shards->n_names; after++) {
+            size_t other = 0;
+            if (files_of_set(shards->names[after], &other) != n || other != prefix ||
+                memcmp(shards->names[after], shards->names[first], prefix) != 0)
+                break;
+        }
+        if (n > after - first)
+            SW_TRY(sw_model_remark(model, SW_SEVERITY_WARNING, "files_missing", "",
+                                   "download the missing files; the index would tell what they hold", err,
+                                   "%" PRIu64 " of %" PRIu64 " files are missing beside %s",
+                                   n - (after - first), n, shards->names[first]));
+    }
+    return SW_OK;
+}
+
 sw_status sw_shards_read(sw_model *model, const char *folder, const sw_shards *shards, sw_error *err)
 {
+    SW_TRY(remark_missing_files(model, shards, err));
     for (size_t i = 0; i < shards->n_names; i++)
         SW_TRY(read_one(model, folder, shards->names[i], err));
     return SW_OK;

@@ -43,7 +43,7 @@ static void files_are_read_whatever_their_names(void **state)
     (void)state;
     static const char *const names[][2] = {
         {"model-00001-of-00002.safetensors",             "model-00002-of-00002.safetensors"            },
-        {"model.safetensors-00001-of-00014.safetensors", "model.safetensors-00014-of-00014.safetensors"},
+        {"model.safetensors-00001-of-00002.safetensors", "model.safetensors-00002-of-00002.safetensors"},
         {"b.safetensors",                                "a.safetensors"                               },
         {"model 1.safetensors",                          "m\xc3\xb6"
                                 "del%s.safetensors"                     },
@@ -64,6 +64,21 @@ static void files_are_read_whatever_their_names(void **state)
         assert_int_equal(remove(folder_path(names[i][0])), 0);
         assert_int_equal(remove(folder_path(names[i][1])), 0);
     }
+}
+
+static void a_name_that_counts_files_tells_of_those_that_are_missing(void **state)
+{
+    (void)state;
+    folder_tensors("model-00001-of-00003.safetensors", "model.norm.weight F16 16\n");
+    folder_tensors("model-00003-of-00003.safetensors", "model.embed_tokens.weight F16 4x16\n");
+    folder_tensors("other-of-9.safetensors", "lm_head.weight F16 4x16\n"); /* counts nothing */
+    sw_model *model = folder_open("");
+    assert_int_equal(model->n_remarks, 1);
+    assert_string_equal(model->remarks[0].code, "files_missing");
+    assert_int_equal(model->remarks[0].severity, SW_SEVERITY_WARNING);
+    assert_non_null(
+        strstr(model->remarks[0].what, "1 of 3 files are missing beside model-00001-of-00003.safetensors"));
+    sw_model_close(model);
 }
 
 static void an_index_may_name_files_without_the_usual_ending(void **state)
@@ -336,6 +351,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(files_are_read_whatever_their_names),
+        IN_FOLDER(a_name_that_counts_files_tells_of_those_that_are_missing),
         IN_FOLDER(an_index_may_name_files_without_the_usual_ending),
         IN_FOLDER(a_tensor_in_two_files_is_refused_with_both),
         IN_FOLDER(missing_files_are_listed_with_what_they_hold),
