@@ -19,6 +19,7 @@
 #include "plan/lint_heads.h"
 #include "plan/lint_missing.h"
 #include "plan/lint_region.h"
+#include "plan/lint_stream.h"
 
 static const sw_axis axis_of[SW_ON_COUNT_] = {
     [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
@@ -532,6 +533,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         }
         check_tied(&l);
         check_experts(&l);
+        sw_lint_stream(plan);
         status = sw_lint_config(plan, model, err);
         if (status == SW_OK && plan->model == model)
             status = sw_lint_missing(plan, err);
