@@ -143,7 +143,7 @@ static bool settle_mesh(sw_plan_reader *r, const sizes *s)
     if (sw_mesh_ranks(&mesh) != s->ranks)
         return sw_plan_refuse(r, "", "mesh: the axes multiply out to %" PRIu32 " ranks, not %" PRIu32,
                               sw_mesh_ranks(&mesh), s->ranks);
-    if (sw_mesh_ep_mode(&mesh) != s->mode)
+    if (sw_mesh_ep_mode(&mesh) != s->mode || sw_mesh_axis_size(&mesh, SW_AXIS_EP) != s->ep)
         return sw_plan_refuse(r, "", "mesh: ep=%" PRIu32 " with ep_mode '%s'", s->ep,
                               sw_ep_mode_name(s->mode));
     uint32_t edp = s->mode == SW_EP_TP_EXTEND ? sw_mesh_axis_size(&mesh, SW_AXIS_EDP) : 0;
@@ -179,23 +179,9 @@ static bool read_mesh(sw_plan_reader *r, void *unused)
 static bool read_range(sw_plan_reader *r, void *at)
 {
     sw_stage *stage = at;
-    uint32_t values[2] = {0, 0};
-    uint32_t n = 0;
 
-    (void)sw_json_enter_array(&r->json);
-    while (sw_json_next_element(&r->json)) {
-        uint32_t value = 0;
-        if (!sw_plan_read_u32(r, &value))
-            return false;
-        if (n < SW_COUNT(values))
-            values[n] = value;
-        n++;
-    }
-    if (r->json.status == SW_OK && n != SW_COUNT(values))
-        return sw_plan_refuse(r, "", "stages: layers has %" PRIu32 " values, not two: first and end", n);
-    stage->first_layer = values[0];
-    stage->end_layer = values[1];
-    return r->json.status == SW_OK;
+    return sw_plan_read_two(r, "stages: layers", "first and end", sw_plan_read_u32, &stage->first_layer,
+                            &stage->end_layer);
 }
 
 static bool read_stage(sw_plan_reader *r, void *at)
@@ -299,22 +285,9 @@ static bool settle_specials(sw_plan_reader *r)
 static bool read_pair(sw_plan_reader *r, void *at)
 {
     sw_tied_pair *pair = at;
-    uint32_t n = 0;
 
-    (void)sw_json_enter_array(&r->json);
-    while (sw_json_next_element(&r->json)) {
-        const char *name = NULL;
-        if (!sw_plan_read_name(r, &name))
-            return false;
-        if (n == 0)
-            pair->first = name;
-        else
-            pair->second = name;
-        n++;
-    }
-    return r->json.status == SW_OK &&
-           (n == 2 ||
-            sw_plan_refuse(r, "", "tied: %" PRIu32 " names, not two: the stored one and the other", n));
+    return sw_plan_read_two(r, "tied: a pair", "the stored name and the other", sw_plan_read_name,
+                            &pair->first, &pair->second);
 }
 
 static bool read_tied(sw_plan_reader *r, void *unused)

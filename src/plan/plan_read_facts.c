@@ -207,6 +207,10 @@ static bool parse_facts(sw_plan_reader *r, uint32_t *out)
     d.facts.is_trained = true;
     if (!sw_plan_read_object(r, "a parameter", facts_keys, SW_COUNT(facts_keys), &d))
         return false;
+    if (d.facts.is_trained != (d.facts.reason == NULL))
+        return sw_plan_refuse(r, "give both, or neither", "%s",
+                              d.facts.is_trained ? "a reason why it is not trained, and it is"
+                                                 : "trained is false without a reason");
     const sw_shape *shape = d.facts.view != NULL ? d.facts.view : d.facts.shape;
     if (!d.has_dims)
         sw_plan_usual_dims(shape->n_dims, &d.facts.out_dim, &d.facts.in_dim);

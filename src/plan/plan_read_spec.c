@@ -3,6 +3,7 @@
  * reductions) is settled when it has been read whole, so that its keys may stand in any order.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -227,24 +228,11 @@ static bool read_layer(sw_plan_reader *r, void *at)
 static bool read_attribute(sw_plan_reader *r, void *at)
 {
     sw_tp_local *attribute = at;
-    int64_t values[2] = {0, 0};
-    uint32_t n = 0;
+    char what[128];
 
-    (void)sw_json_enter_array(&r->json);
-    while (sw_json_next_element(&r->json)) {
-        int64_t value = 0;
-        if (!sw_json_i64(&r->json, &value))
-            return false;
-        if (n < SW_COUNT(values))
-            values[n] = value;
-        n++;
-    }
-    if (r->json.status == SW_OK && n != SW_COUNT(values))
-        return sw_plan_refuse(r, "", "tp_local: '%s' has %u values, not two: global and local",
-                              attribute->name, n);
-    attribute->global = values[0];
-    attribute->local = values[1];
-    return r->json.status == SW_OK;
+    (void)snprintf(what, sizeof what, "tp_local: '%.100s'", attribute->name);
+    return sw_plan_read_two(r, what, "global and local", sw_plan_read_i64, &attribute->global,
+                            &attribute->local);
 }
 
 static bool read_tp_local(sw_plan_reader *r, void *at)

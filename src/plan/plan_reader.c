@@ -5,6 +5,7 @@
  */
 #include "plan/plan_reader.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,6 +200,23 @@ bool sw_plan_read_members(sw_plan_reader *r, const char *what, sw_plan_list list
     return r->json.status == SW_OK;
 }
 
+bool sw_plan_read_two(sw_plan_reader *r, const char *what, const char *meaning, sw_plan_read_fn *read,
+                      void *first, void *second)
+{
+    void *const slots[] = {first, second};
+    uint32_t n = 0;
+
+    (void)sw_json_enter_array(&r->json);
+    while (sw_json_next_element(&r->json)) {
+        if (n < SW_COUNT(slots) ? !read(r, slots[n]) : !sw_json_skip(&r->json))
+            return false;
+        n++;
+    }
+    return r->json.status == SW_OK &&
+           (n == SW_COUNT(slots) ||
+            sw_plan_refuse(r, "", "%s has %" PRIu32 " values, not two: %s", what, n, meaning));
+}
+
 /* ---- names and words ---- */
 
 bool sw_plan_check_name(sw_plan_reader *r, sw_json_text text)
@@ -267,6 +285,11 @@ bool sw_plan_read_bool(sw_plan_reader *r, void *at)
 bool sw_plan_read_u64(sw_plan_reader *r, void *at)
 {
     return sw_json_u64(&r->json, at);
+}
+
+bool sw_plan_read_i64(sw_plan_reader *r, void *at)
+{
+    return sw_json_i64(&r->json, at);
 }
 
 bool sw_plan_read_i32(sw_plan_reader *r, void *at)

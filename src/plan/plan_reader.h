@@ -99,6 +99,10 @@ bool sw_plan_read_list(sw_plan_reader *r, const char *what, sw_plan_list list, s
 /* Members of an object whose keys are names. The item's first field is its name, a const char *. */
 bool sw_plan_read_members(sw_plan_reader *r, const char *what, sw_plan_list list, sw_plan_read_fn *read);
 
+/* An array of two values, each read by `read`; `what` and `meaning` name it and them in a refusal. */
+bool sw_plan_read_two(sw_plan_reader *r, const char *what, const char *meaning, sw_plan_read_fn *read,
+                      void *first, void *second);
+
 /* The index of a word in a closed list; `what` is "role", ... The nearest word is named in a refusal. */
 bool sw_plan_read_word(sw_plan_reader *r, const char *what, const char *const *words, size_t n_words,
                        uint32_t *out);
@@ -117,6 +121,7 @@ bool sw_plan_read_bool(sw_plan_reader *r, void *at); /* bool */
 bool sw_plan_read_u32(sw_plan_reader *r, void *at);  /* uint32_t */
 bool sw_plan_read_i32(sw_plan_reader *r, void *at);  /* int32_t */
 bool sw_plan_read_u64(sw_plan_reader *r, void *at);  /* uint64_t */
+bool sw_plan_read_i64(sw_plan_reader *r, void *at);  /* int64_t */
 bool sw_plan_read_name(sw_plan_reader *r, void *at); /* const char *: interned name */
 bool sw_plan_read_text(sw_plan_reader *r, void *at); /* const char *: any text without NUL */
 bool sw_plan_read_axis(sw_plan_reader *r, void *at); /* sw_axis */

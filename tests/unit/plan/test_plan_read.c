@@ -396,7 +396,7 @@ static void contradictions_inside_a_boundary_are_refused(void **state)
     refuse_edit(biased, "'layer': 0", "'layer': -1", "a negative layer", "");
     refuse_edit(biased, "'group':2", "'group':0", "grad_sum: a group of 0 ranks", "the whole axis");
     refuse_edit(biased, "'uncovered': []", "'uncovered': ['x']", "uncovered: no finding names 'x'", "");
-    refuse_edit(biased, "'tied': []", "'tied': [['a']]", "tied: 1 names, not two", "");
+    refuse_edit(biased, "'tied': []", "'tied': [['a']]", "tied: a pair has 1 values, not two", "");
     refuse_edit(biased, "'special': {}", "'special': {'a.b': {'handler': 'h', 'reason': 'r'}}",
                 "special names 1 parameters, of which the boundaries hold 0", "");
     refuse_edit(moe, "'n': 4", "'n': 5", "ep_stack: 'experts.gate_proj' has 5 sources", "");
