@@ -6,10 +6,12 @@
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "io/json_write.h"
+#include "plan/explain.h"
 #include "plan/roles_report.h"
 #include "shardwright/plan.h"
 
-enum { OPT_RANK, OPT_ALL, OPT_CHECK, OPT_RULES };
+enum { OPT_RANK, OPT_ALL, OPT_CHECK, OPT_RULES, OPT_JSON };
 
 // clang-format off
 static const sw_option options[] = {
@@ -17,6 +19,7 @@ static const sw_option options[] = {
     [OPT_ALL]   = { "all",   'a', NULL, "do not fold equal layers and experts" },
     [OPT_CHECK] = { "check", 0,   NULL, "check PLAN against MODEL: every rule again" },
     [OPT_RULES] = { "rules", 0,   NULL, "show the default role rules and templates" },
+    [OPT_JSON]  = { "json",  0,   NULL, "write JSON, also of errors" },
     { 0 },
 };
 // clang-format on
@@ -42,15 +45,17 @@ static sw_status check_line(const sw_arguments *arguments, sw_error *err)
     SW_TRY(sw_arguments_exclude(arguments, OPT_RULES, OPT_CHECK, err));
     SW_TRY(sw_arguments_exclude(arguments, OPT_RULES, OPT_RANK, err));
     SW_TRY(sw_arguments_exclude(arguments, OPT_RULES, OPT_ALL, err));
+    SW_TRY(sw_arguments_exclude(arguments, OPT_RULES, OPT_JSON, err));
     SW_TRY(sw_arguments_exclude(arguments, OPT_CHECK, OPT_RANK, err));
     SW_TRY(sw_arguments_exclude(arguments, OPT_CHECK, OPT_ALL, err));
+    SW_TRY(sw_arguments_exclude(arguments, OPT_JSON, OPT_RANK, err));
     if (is_rules && arguments->n_operands > 0)
         return SW_FAIL(err, SW_E_ARGUMENT, "write --rules alone", "unexpected operand '%.60s'",
                        arguments->operands[0]);
     if (arguments->n_operands < needed) {
         return SW_FAIL(err, SW_E_ARGUMENT,
                        is_check ? "usage: shardwright explain --check PLAN MODEL"
-                                : "usage: shardwright explain PLAN [NAME|GLOB] [--rank R] [--all]",
+                                : "usage: shardwright explain PLAN [NAME|GLOB] [--rank R] [--all] [--json]",
                        "explain%s needs %s, %" PRIu32 " operand%s given", is_check ? " --check" : "",
                        is_check ? "a plan file and a model" : "a plan file", arguments->n_operands,
                        arguments->n_operands == 1 ? "" : "s");
@@ -58,12 +63,44 @@ static sw_status check_line(const sw_arguments *arguments, sw_error *err)
     return SW_OK;
 }
 
+static void put_verdict(const sw_report *report, const char *plan, const char *model, sw_buffer *out)
+{
+    sw_buffer_printf(out, "%s: fits %s, no errors, %zu warnings\n", plan, model,
+                     sw_report_count_of(report, SW_SEVERITY_WARNING));
+    for (size_t i = 0; i < sw_report_count(report); i++) {
+        const sw_finding *f = sw_report_finding(report, i);
+        if (f->severity == SW_SEVERITY_NOTE)
+            sw_buffer_printf(out, "note: %s [%s]\n", f->what, f->code);
+    }
+}
+
+/* The findings themselves go where failures go. */
+static void put_verdict_json(const sw_report *report, const char *plan, const char *model, sw_buffer *out)
+{
+    sw_json_writer writer;
+
+    sw_json_write_init(&writer, out, false);
+    sw_json_begin_object(&writer);
+    sw_json_key(&writer, "plan");
+    sw_json_put_string(&writer, plan);
+    sw_json_key(&writer, "model");
+    sw_json_put_string(&writer, model);
+    sw_json_key(&writer, "warnings");
+    sw_json_put_u64(&writer, sw_report_count_of(report, SW_SEVERITY_WARNING));
+    sw_json_key(&writer, "notes");
+    sw_json_put_u64(&writer, sw_report_count_of(report, SW_SEVERITY_NOTE));
+    sw_json_end_object(&writer);
+    sw_buffer_putc(out, '\n');
+}
+
 static sw_status check_plan(sw_run *run, work *w, sw_error *err)
 {
-    SW_TRY(sw_model_open(&w->model, run->arguments.operands[1], err));
+    char **operands = run->arguments.operands;
+    bool is_json = sw_arguments_has(&run->arguments, OPT_JSON);
+
+    SW_TRY(sw_model_open(&w->model, operands[1], err));
     SW_TRY(sw_plan_check(w->plan, w->model, run->report, err));
-    sw_buffer_printf(&run->out, "%s: fits %s, no errors, %zu warnings\n", run->arguments.operands[0],
-                     run->arguments.operands[1], sw_report_count_of(run->report, SW_SEVERITY_WARNING));
+    (is_json ? put_verdict_json : put_verdict)(run->report, operands[0], operands[1], &run->out);
     return SW_OK;
 }
 
@@ -79,6 +116,8 @@ static sw_status print_plan(sw_run *run, const sw_plan *plan, sw_error *err)
     choices.has_rank = sw_arguments_has(arguments, OPT_RANK);
     choices.all = sw_arguments_has(arguments, OPT_ALL);
     choices.pattern = arguments->n_operands > 1 ? arguments->operands[1] : NULL;
+    if (sw_arguments_has(arguments, OPT_JSON))
+        return sw_explain_json(plan, choices.pattern, &run->out, err);
     SW_TRY(sw_plan_explain(plan, &choices, &text, &length, err));
     sw_buffer_append(&run->out, text, length);
     sw_text_free(text);
@@ -101,7 +140,7 @@ static sw_status run_explain(sw_run *run, sw_error *err)
 const sw_command sw_command_explain = {
     .name = "explain",
     .summary = "explain a plan file, or check it against a model",
-    .usage = "PLAN [NAME|GLOB] [--rank R] [--all] | --check PLAN MODEL | --rules",
+    .usage = "PLAN [NAME|GLOB] [--rank R] [--all] [--json] | --check PLAN MODEL [--json] | --rules",
     .description =
         "Explain a plan file: boundaries, parameters, transitions and what they cost. NAME is a boundary\n"
         "or parameter (with all that is below it); a GLOB such as '*.mlp' is held against both.\n",

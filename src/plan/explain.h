@@ -40,6 +40,11 @@ typedef struct sw_explain {
  */
 sw_status sw_explain_select(sw_explain *e, sw_error *err);
 
+/* ---- explain_json.c ---- */
+
+/* What `pattern` asks for, in the plan file's own form; NULL: the plan file. Failures as above. */
+sw_status sw_explain_json(const sw_plan *plan, const char *pattern, sw_buffer *out, sw_error *err);
+
 /* ---- explain_fold.c ---- */
 
 /* Fill groups and next. */

@@ -247,12 +247,14 @@ static void put_words(sw_json_writer *w, const char *key, const char *const *wor
     sw_json_end_array(w);
 }
 
-static void put_params(sw_json_writer *w, const sw_spec *spec, const facts_text *facts)
+static void put_params(sw_json_writer *w, const sw_spec *spec, const facts_text *facts, const uint8_t *shown)
 {
     sw_json_key(w, "params");
     sw_json_begin_object(w);
     for (uint32_t i = 0; i < spec->n_params; i++) {
         const sw_spec_param *p = &spec->params[i];
+        if (shown != NULL && shown[i] == 0)
+            continue;
         sw_json_key_n(w, p->path, p->path_length);
         sw_json_put_raw(w, facts->text.bytes + facts->begin[p->facts],
                         facts->begin[p->facts + 1] - facts->begin[p->facts]);
@@ -387,12 +389,13 @@ static void put_flags(sw_json_writer *w, const sw_spec *spec)
         put_string(w, "span_exit", spec->span_exit);
 }
 
-static void put_spec(sw_json_writer *w, const sw_spec *spec, const facts_text *facts)
+/* `shown`: a byte a parameter; NULL: all of them. */
+static void put_spec(sw_json_writer *w, const sw_spec *spec, const facts_text *facts, const uint8_t *shown)
 {
     sw_json_key_n(w, spec->fqn, spec->fqn_length);
     sw_json_begin_object(w);
     put_string(w, "type", sw_boundary_type_name(spec->type));
-    put_params(w, spec, facts);
+    put_params(w, spec, facts, shown);
     put_stacks(w, spec);
     put_io(w, "in_src", &spec->in_src);
     put_io(w, "in_dst", &spec->in_dst);
@@ -555,14 +558,30 @@ static void put_plan(sw_json_writer *w, const sw_plan *plan, const facts_text *f
     sw_json_key(w, "boundaries");
     sw_json_begin_object(w);
     for (uint32_t i = 0; i < plan->n_specs; i++)
-        put_spec(w, &plan->specs[i], facts);
+        put_spec(w, &plan->specs[i], facts, NULL);
     sw_json_end_object(w);
     put_lists(w, plan);
     put_findings(w, plan);
     sw_json_end_object(w);
 }
 
-sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err)
+static void put_part(sw_json_writer *w, const sw_plan *plan, const facts_text *facts, const bool *is_shown,
+                     const uint8_t *const *shown)
+{
+    sw_json_begin_object(w);
+    sw_json_key(w, "boundaries");
+    sw_json_begin_object(w);
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        if (is_shown[i])
+            put_spec(w, &plan->specs[i], facts, shown[i]);
+    }
+    sw_json_end_object(w);
+    sw_json_end_object(w);
+}
+
+/* The whole plan, or with `is_shown` a part of it. */
+static sw_status write_plan(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
+                            sw_buffer *out, sw_error *err)
 {
     facts_text facts = {0};
     sw_json_writer w;
@@ -570,13 +589,27 @@ sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err)
     sw_json_write_init(&w, out, false);
     bool ok = render_facts(plan, &facts);
     if (ok) {
-        put_plan(&w, plan, &facts);
+        if (is_shown == NULL)
+            put_plan(&w, plan, &facts);
+        else
+            put_part(&w, plan, &facts, is_shown, shown);
         sw_buffer_putc(out, '\n');
         ok = !out->failed;
     }
     sw_buffer_clear(&facts.text);
     sw_free(facts.begin);
     return ok ? SW_OK : SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to write a plan");
+}
+
+sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err)
+{
+    return write_plan(plan, NULL, NULL, out, err);
+}
+
+sw_status sw_plan_write_part(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
+                             sw_buffer *out, sw_error *err)
+{
+    return write_plan(plan, is_shown, shown, out, err);
 }
 
 sw_status sw_plan_json(const sw_plan *plan, char **text, size_t *length, sw_error *err)

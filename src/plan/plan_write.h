@@ -9,6 +9,13 @@ enum { SW_PLAN_VERSION = 1 };
 /* Append the plan's JSON, one object and a final newline. SW_E_NO_MEMORY. */
 sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err);
 
+/*
+ * The boundaries that `is_shown` marks, in the plan file's own form: {"boundaries": {...}}. `shown` has for
+ * each of them a byte a parameter, NULL for all of its parameters. SW_E_NO_MEMORY.
+ */
+sw_status sw_plan_write_part(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
+                             sw_buffer *out, sw_error *err);
+
 /* What writer and reader agree on: stored dims of the mathematics that need not be written, and rows with a
  * dim. */
 void sw_plan_usual_dims(uint32_t n_dims, int *out_dim, int *in_dim);
