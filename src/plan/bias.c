@@ -177,13 +177,19 @@ static sw_status declare_missing(sw_plan *plan, sw_spec *spec, const sw_map *pat
     return sw_spec_add_param(plan, spec, (sw_spec_param){path, (uint32_t)strlen(path), param, index}, err);
 }
 
+/* May an override have left a bias out? A plan from a file holds what it holds: coverage names the rest. */
+static bool may_miss(const sw_plan *plan, const sw_spec *spec)
+{
+    return spec->n_overrides > 0 && plan->classes != NULL;
+}
+
 static sw_status settle_all(sw_plan *plan, sw_spec *spec, sw_map *paths, sw_error *err)
 {
     uint32_t n_declared = spec->n_params;
 
     if (!index_paths(spec, paths))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the biases of %s", spec->fqn);
-    for (uint32_t i = 0; i < n_declared && spec->n_overrides > 0 && plan->model != NULL; i++)
+    for (uint32_t i = 0; i < n_declared && may_miss(plan, spec); i++)
         SW_TRY(declare_missing(plan, spec, paths, i, err));
     for (uint32_t i = 0; i < spec->n_params; i++) {
         if (is_bias(&spec->params[i]))
@@ -195,7 +201,7 @@ static sw_status settle_all(sw_plan *plan, sw_spec *spec, sw_map *paths, sw_erro
 /* Most boundaries have no bias: nothing is built for them. */
 static bool has_work(const sw_plan *plan, const sw_spec *spec)
 {
-    bool found = spec->n_overrides > 0 && plan->model != NULL;
+    bool found = may_miss(plan, spec);
 
     for (uint32_t i = 0; i < spec->n_params && !found; i++)
         found = is_bias(&spec->params[i]);

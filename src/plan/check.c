@@ -63,6 +63,36 @@ static void other_model(sw_plan *work, const sw_model *model)
                         model->n_params, model->elements);
 }
 
+/* The same tensors under another config: what was planned with its words and counts may not hold. */
+static void check_config(sw_plan *work, const sw_model *model)
+{
+    const char *family = model->family == NULL ? "" : model->family->name;
+    const struct said {
+        const char *key;
+        const char *planned;
+        const char *now;
+    } words[] = {
+        {"architecture", work->architecture, model->architecture },
+        {"model_type",   work->model_type,   sw_model_type(model)}
+    };
+
+    for (size_t i = 0; i < SW_COUNT(words); i++) {
+        if (strcmp(words[i].planned, words[i].now) != 0)
+            (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "other_model", "", 0,
+                                "give the plan's own model, or plan this one",
+                                "the plan is for %s '%.100s'; the model's is '%.100s'", words[i].key,
+                                words[i].planned, words[i].now);
+    }
+    if (work->n_layers != model->n_layers)
+        (void)sw_plan_fault(
+            work, SW_SEVERITY_ERROR, "other_model", "", 0, "give the plan's own model, or plan this one",
+            "the plan is for %" PRIu32 " layers; the model has %" PRIu32, work->n_layers, model->n_layers);
+    if (strcmp(work->family, family) != 0)
+        (void)sw_plan_fault(work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0,
+                            "nothing, if it is meant; else make the plan again",
+                            "family '%.100s'; '%.100s' is derived", work->family, family);
+}
+
 static const sw_ep_stack *stack_of(const sw_spec *spec, uint32_t param)
 {
     for (uint32_t i = 0; i < spec->n_stacks; i++) {
@@ -124,10 +154,13 @@ static sw_status run(const sw_plan *plan, sw_plan *work, const sw_model *model, 
 {
     bool is_same = is_same_model(plan, model);
 
-    if (!is_same)
+    if (is_same)
+        check_config(work, model);
+    else
         other_model(work, model);
     check_tensors(work, model);
     SW_TRY(sw_check_finish(plan, work, model, err));
+    sw_check_marks(work);
     SW_TRY(sw_lint(work, model, err));
     if (is_same && plan->derive) /* of another model everything would differ */
         SW_TRY(sw_check_derived(plan, work, model, err));

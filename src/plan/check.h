@@ -10,9 +10,15 @@
 /*
  * Finish `work`, a copy of `given`, again from its contracts and placements (phase 6), and name everything
  * that `given` says otherwise: stale_grad_sum, stale_lowering, ... The biases and heads are checked on the
- * way.
+ * way, and `work` learns where its boundaries stand in the model.
  */
 sw_status sw_check_finish(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err);
+
+/*
+ * What the file says twice, of `work` (finished again): switches against contracts, marks of overrides
+ * against the overrides that are listed, tied names against the boundaries that hold them.
+ */
+void sw_check_marks(sw_plan *work);
 
 /* Derive the plan afresh for its mesh and switches and name where the given one differs: warnings. */
 sw_status sw_check_derived(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err);

@@ -1,7 +1,7 @@
 /*
  * Where a given plan differs from the one that would be derived today for its model, mesh and switches. That
- * is no fault: a plan may be written by hand, or by a release with other rules. What an override touched is
- * passed over, since the overrides are not in the file.
+ * is no fault: a plan may be written by hand, or by a release with other rules. The overrides are not in the
+ * file: what they may change of a boundary that lists some is passed over, and a note says so.
  */
 #include "plan/check.h"
 
@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "mesh/placement.h"
+#include "plan/cut_conflict.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
@@ -23,6 +24,7 @@ typedef struct comparing {
     const sw_plan *derived;
     sw_plan *work;
     uint32_t n_unlisted;
+    uint32_t n_overridden;
     uint32_t first_fault; /* faults of the working copy before the first difference */
 } comparing;
 
@@ -105,6 +107,27 @@ static const char *other_difference(const sw_facts *a, const sw_facts *b)
     return a->is_rank0_only != b->is_rank0_only ? "added_on" : NULL;
 }
 
+/* A cut that contradicts storage or use is as wrong in a file as it is in an override. */
+static bool is_conflict(comparing *c, const char *fqn, size_t length, const sw_facts *given,
+                        const sw_facts *derived)
+{
+    static const int axes[] = {SW_ON_TP, SW_ON_EP};
+    char a_text[256];
+    char b_text[256];
+
+    for (size_t i = 0; i < SW_COUNT(axes) && given->layout == derived->layout; i++) {
+        if (!sw_cut_conflicts(c->given, derived, &given->places, axes[i]))
+            continue;
+        places_text(&given->places, a_text, sizeof a_text);
+        places_text(&derived->places, b_text, sizeof b_text);
+        (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "cut_conflict", fqn, length,
+                            "leave the cut as it is derived, or replicate it",
+                            "placement %s, but as it is stored and used it is cut %s", a_text, b_text);
+        return true;
+    }
+    return false;
+}
+
 static void compare_param(comparing *c, const sw_spec *spec, const sw_spec_param *given,
                           const sw_spec_param *derived)
 {
@@ -115,15 +138,18 @@ static void compare_param(comparing *c, const sw_spec *spec, const sw_spec_param
     size_t length = 0;
     char a_text[256];
     char b_text[256];
-    bool same_places = is_same_places(&a->places, &b->places);
-    bool same_sums = sw_check_same_sums(&a->grad, &b->grad);
+    bool is_touched = spec->n_overrides > 0; /* its contract may be another, and so may the sums */
+    bool same_places = (is_touched && a->is_placed) || is_same_places(&a->places, &b->places);
+    bool same_sums = is_touched || sw_check_same_sums(&a->grad, &b->grad);
 
-    if (a->is_placed || (a->role == b->role && same_places && same_sums && other == NULL))
+    if (a->role == b->role && same_places && same_sums && other == NULL)
         return;
     length = sw_check_fqn(spec, given, fqn, sizeof fqn);
     if (a->role != b->role) {
         differs(c, fqn, length, "role %s; %s is derived", sw_role_name(a->role), sw_role_name(b->role));
     } else if (!same_places) {
+        if (is_conflict(c, fqn, length, a, b))
+            return;
         places_text(&a->places, a_text, sizeof a_text);
         places_text(&b->places, b_text, sizeof b_text);
         differs(c, fqn, length, "placement %s; %s is derived", a_text, b_text);
@@ -189,6 +215,12 @@ static bool is_same_io(const sw_io *a, const sw_io *b)
     return same;
 }
 
+static bool is_same_word(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* What overrides may change. A derived boundary has neither injections nor names of outputs. */
 static const char *contract_difference(const sw_spec *a, const sw_spec *b)
 {
     if (!is_same_io(&a->in_src, &b->in_src))
@@ -199,8 +231,36 @@ static const char *contract_difference(const sw_spec *a, const sw_spec *b)
         return "out_src";
     if (!is_same_io(&a->out_dst, &b->out_dst))
         return "out_dst";
+    if (a->region_dispatch != b->region_dispatch)
+        return "region_dispatch";
+    if (!is_same_word(a->inner_target, b->inner_target))
+        return "inner_target";
+    if (!is_same_word(a->inner_wrapper, b->inner_wrapper))
+        return "inner_wrapper";
+    if (a->inner_first_input != b->inner_first_input || !is_same_io(&a->inner_out_src, &b->inner_out_src))
+        return "inner_out_src";
+    if (!is_same_word(a->local_compute, b->local_compute))
+        return "local_compute";
+    if (a->n_tp_divide != b->n_tp_divide)
+        return "tp_divide_attrs";
+    return a->n_out_names != b->n_out_names ? "out_names" : NULL;
+}
+
+/* What no override changes. */
+static const char *place_difference(const sw_spec *a, const sw_spec *b)
+{
+    if (a->is_inserted != b->is_inserted)
+        return "inserted";
+    if (a->is_tower != b->is_tower)
+        return "tower";
+    if (a->is_tied_alias != b->is_tied_alias)
+        return "tied_alias";
     if (a->needs_cp_attn != b->needs_cp_attn)
         return "needs_cp_attn";
+    if (!is_same_word(a->span_entry, b->span_entry))
+        return "span_entry";
+    if (!is_same_word(a->span_exit, b->span_exit))
+        return "span_exit";
     return a->ep_size != b->ep_size ? "ep_size" : NULL;
 }
 
@@ -208,19 +268,66 @@ static sw_status compare_spec(comparing *c, const sw_spec *given, sw_error *err)
 {
     const sw_spec *derived = sw_plan_find_spec(c->derived, given->fqn, given->fqn_length);
 
-    if (given->n_overrides > 0 || given->is_inserted)
-        return SW_OK;
+    c->n_overridden += given->n_overrides > 0;
     if (derived == NULL) {
-        differs(c, given->fqn, given->fqn_length, "no boundary is derived here");
+        if (!given->is_inserted) /* nothing is derived where an override inserts */
+            differs(c, given->fqn, given->fqn_length, "no boundary is derived here");
         return SW_OK;
     }
-    const char *contract = contract_difference(given, derived);
+    const char *other = place_difference(given, derived);
+    if (other == NULL && given->n_overrides == 0)
+        other = contract_difference(given, derived);
     if (given->type != derived->type)
         differs(c, given->fqn, given->fqn_length, "type %s; %s is derived",
                 sw_boundary_type_name(given->type), sw_boundary_type_name(derived->type));
-    else if (contract != NULL)
-        differs(c, given->fqn, given->fqn_length, "another %s is derived", contract);
+    else if (other != NULL)
+        differs(c, given->fqn, given->fqn_length, "another %s is derived", other);
     return compare_params(c, given, derived, err);
+}
+
+/* The tie follows from the model alone: no override makes or undoes it. */
+static void compare_tied(const comparing *c)
+{
+    const sw_plan *a = c->given;
+    const sw_plan *b = c->derived;
+    bool same = a->n_tied == b->n_tied;
+
+    for (uint32_t i = 0; same && i < a->n_tied; i++)
+        same = is_same_word(a->tied[i].first, b->tied[i].first) &&
+               is_same_word(a->tied[i].second, b->tied[i].second);
+    if (!same)
+        (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "tied_conflict", "", 0,
+                            "make the plan again with `shardwright plan`",
+                            "tied lists %u pairs, and not the %u that the model ties", a->n_tied, b->n_tied);
+}
+
+/* The next finding of a severity from `*at` on, or NULL. What overrides gave rise to cannot be made again. */
+static const sw_finding *next_finding(const sw_report *report, sw_severity severity, size_t *at)
+{
+    while (*at < sw_report_count(report)) {
+        const sw_finding *f = sw_report_finding(report, (*at)++);
+        if (f->severity == severity && strncmp(f->code, "override_", strlen("override_")) != 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* The first one of a severity that differs: what follows is shifted. Their words may change. */
+static void compare_findings(comparing *c, sw_severity severity)
+{
+    size_t at_given = 0;
+    size_t at_derived = 0;
+    const sw_finding *a = NULL;
+    const sw_finding *b = NULL;
+
+    do {
+        a = next_finding(c->given->report, severity, &at_given);
+        b = next_finding(c->derived->report, severity, &at_derived);
+    } while (a != NULL && b != NULL && strcmp(a->code, b->code) == 0 && strcmp(a->fqn, b->fqn) == 0);
+    if (a != NULL || b != NULL)
+        differs(c, "", 0, "%ss list %.100s%s%.200s; %.100s%s%.200s is derived", sw_severity_name(severity),
+                a == NULL ? "nothing more" : a->code, a == NULL ? "" : " of ", a == NULL ? "" : a->fqn,
+                b == NULL ? "nothing" : b->code, b == NULL ? "" : " of ", b == NULL ? "" : b->fqn);
 }
 
 static sw_status compare(comparing *c, sw_error *err)
@@ -232,6 +339,17 @@ static sw_status compare(comparing *c, sw_error *err)
         if (sw_plan_find_spec(c->given, d->fqn, d->fqn_length) == NULL)
             differs(c, d->fqn, d->fqn_length, "a boundary is derived here, and the plan has none");
     }
+    compare_tied(c);
+    if (c->n_overridden == 0) {
+        compare_findings(c, SW_SEVERITY_WARNING);
+        compare_findings(c, SW_SEVERITY_NOTE);
+    }
+    if (c->n_overridden > 0)
+        (void)sw_plan_fault(
+            c->work, SW_SEVERITY_NOTE, "not_compared", "", 0, "",
+            "overrides touched %u of %u boundaries: what they may change there is not compared "
+            "with a derived plan",
+            c->n_overridden, c->given->n_specs);
     if (c->n_unlisted > 0)
         (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0, meant,
                             "and %u more differences from the derived plan", c->n_unlisted);

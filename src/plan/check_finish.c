@@ -13,7 +13,9 @@
 #include "plan/finish.h"
 #include "plan/intern.h"
 #include "plan/lowering.h"
+#include "plan/override_match.h"
 #include "plan/plan_write.h"
+#include "plan/role.h"
 
 static const char again[] =
     "make the plan again with `shardwright plan`: this part of it is not to be edited";
@@ -76,11 +78,14 @@ static void row_text(const sw_lowered *row, char *text, size_t capacity)
 
 static sw_status forget(sw_plan *work, sw_spec *spec, sw_error *err)
 {
-    for (uint32_t k = 0; spec->n_deferred > 0 && k < spec->n_params; k++) {
-        sw_facts facts = work->facts[spec->params[k].facts];
-        if (!facts.is_deferred)
+    for (uint32_t k = 0; k < spec->n_params; k++) {
+        const sw_facts *said = &work->facts[spec->params[k].facts];
+        const char *handler = sw_role_handler(said->role);
+        if (!said->is_deferred && said->handler == handler)
             continue;
+        sw_facts facts = *said;
         facts.is_deferred = false;
+        facts.handler = handler;
         spec->params[k].facts = sw_plan_intern_facts(work, &facts);
         if (spec->params[k].facts == UINT32_MAX)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to check a plan");
@@ -94,10 +99,50 @@ static sw_status forget(sw_plan *work, sw_spec *spec, sw_error *err)
     return SW_OK;
 }
 
+/* The contract of a span holds between two children, which the model must have. */
+static sw_status check_span(sw_plan *work, sw_override_names *names, const sw_spec *spec, sw_error *err)
+{
+    const char *const children[] = {spec->span_entry, spec->span_exit};
+
+    for (size_t i = 0; i < SW_COUNT(children); i++) {
+        char fqn[4096];
+        uint32_t module = SW_NO_MODULE;
+        if (children[i] == NULL)
+            continue;
+        int n = snprintf(fqn, sizeof fqn, "%s%s%s", spec->fqn, spec->fqn_length == 0 ? "" : ".", children[i]);
+        if (n > 0 && (size_t)n < sizeof fqn)
+            SW_TRY(sw_override_find_module(names, fqn, (size_t)n, &module, err));
+        if (module == SW_NO_MODULE)
+            (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
+                                "make the plan again for this model",
+                                "its contract spans to '%.100s', and the model has no such module there",
+                                children[i]);
+    }
+    return SW_OK;
+}
+
+/* Where boundaries stand in the model; one that is no module of it keeps the layer that is said. */
+static sw_status find_modules(sw_plan *work, const sw_model *model, sw_error *err)
+{
+    sw_override_names names SW_AUTO(sw_override_names_clear) = {.model = model};
+
+    for (uint32_t i = 0; i < work->n_specs; i++) {
+        sw_spec *s = &work->specs[i];
+        SW_TRY(sw_override_find_module(&names, s->fqn, s->fqn_length, &s->module, err));
+        SW_TRY(check_span(work, &names, s, err));
+        if (s->module != SW_NO_MODULE && model->n_params > 0)
+            s->layer = model->params[model->modules[s->module].first_param].layer;
+        else if (s->is_tied_alias)
+            s->layer = -1;
+    }
+    return SW_OK;
+}
+
 static sw_status finish_again(sw_plan *work, const sw_model *model, sw_error *err)
 {
     for (uint32_t i = 0; i < work->n_specs; i++)
         SW_TRY(forget(work, &work->specs[i], err));
+    SW_TRY(find_modules(work, model, err));
     work->parallel = NULL;
     work->n_parallel = 0;
     work->special = NULL;
@@ -140,6 +185,21 @@ static void compare_sums(const comparing *c, const sw_spec *given, const sw_spec
     }
 }
 
+/* Only a bias that experts weight before the exit is added on one rank: there is no other place for it. */
+static void check_adder(const comparing *c, const sw_spec *spec, const sw_spec_param *p)
+{
+    const sw_facts *f = &c->given->facts[p->facts];
+    bool is_expert = f->role == SW_ROLE_MOE_EXPERT || f->role == SW_ROLE_SHARED_EXPERT;
+    bool is_bias = f->in_dim < 0 && f->places.on[SW_ON_TP].kind == SW_PLACE_REPLICATE;
+    char fqn[4096];
+
+    if (!f->is_rank0_only || (is_expert && is_bias && c->given->tp > 1))
+        return;
+    size_t length = sw_check_fqn(spec, p, fqn, sizeof fqn);
+    (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "bias_placement", fqn, length, again,
+                        "added on rank 0 of tp alone, and it is no whole bias of an expert");
+}
+
 /* A row bias that is not deferred is added by every rank of tp; one deferred without need is added twice. */
 static void compare_biases(const comparing *c, const sw_spec *given, const sw_spec *work)
 {
@@ -147,6 +207,7 @@ static void compare_biases(const comparing *c, const sw_spec *given, const sw_sp
         bool is = c->given->facts[given->params[k].facts].is_deferred;
         bool must = c->work->facts[work->params[k].facts].is_deferred;
         char fqn[4096];
+        check_adder(c, given, &given->params[k]);
         if (is == must)
             continue;
         size_t length = sw_check_fqn(given, &given->params[k], fqn, sizeof fqn);
@@ -234,10 +295,24 @@ static void compare_heads(const comparing *c, const sw_spec *given, const sw_spe
     }
 }
 
+static const char *layer_text(int32_t layer, char *text, size_t capacity)
+{
+    (void)snprintf(text, capacity, layer < 0 ? "no layer" : "layer %d", layer);
+    return text;
+}
+
 static void compare_place(const comparing *c, const sw_spec *given, const sw_spec *work)
 {
     char what[128];
+    char found[32];
+    char due[32];
 
+    if (given->layer != work->layer) {
+        (void)snprintf(what, sizeof what, "in %s; its module stands in %s",
+                       layer_text(given->layer, found, sizeof found),
+                       layer_text(work->layer, due, sizeof due));
+        stale(c, given, "stale_stage", what);
+    }
     if (given->pp_stage != work->pp_stage) {
         (void)snprintf(what, sizeof what, "on stage %u; its layer belongs to stage %u", given->pp_stage,
                        work->pp_stage);
@@ -275,7 +350,8 @@ static void compare_plan(const comparing *c)
         same_parallel = is_same_parallel(&g->parallel[i], &w->parallel[i]);
     for (uint32_t i = 0; same_special && i < g->n_special; i++) {
         same_special = strcmp(g->special[i].fqn, w->special[i].fqn) == 0 &&
-                       strcmp(g->special[i].handler, w->special[i].handler) == 0;
+                       strcmp(g->special[i].handler, w->special[i].handler) == 0 &&
+                       strcmp(g->special[i].reason, w->special[i].reason) == 0;
     }
     if (!same_stages)
         (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "stale_stage", "", 0, again,
@@ -285,9 +361,10 @@ static void compare_plan(const comparing *c)
                             "parallel_modules lists %u modules, and not the %u that the boundaries call for",
                             g->n_parallel, w->n_parallel);
     if (!same_special)
-        (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "stale_special", "", 0, again,
-                            "special lists %u parameters, and not the %u that have a handler", g->n_special,
-                            w->n_special);
+        (void)sw_plan_fault(
+            c->work, SW_SEVERITY_ERROR, "stale_special", "", 0, again,
+            "special lists %u parameters, and not the %u of a special role with their handler", g->n_special,
+            w->n_special);
 }
 
 sw_status sw_check_finish(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err)

@@ -16,6 +16,7 @@
 #include "plan/finish.h"
 #include "plan/intern.h"
 #include "plan/lint_config.h"
+#include "plan/lint_contract.h"
 #include "plan/lint_heads.h"
 #include "plan/lint_missing.h"
 #include "plan/lint_region.h"
@@ -421,57 +422,6 @@ static void check_pair(linting *l, const sw_spec *spec)
     }
 }
 
-static void check_contract(linting *l, const sw_spec *spec)
-{
-    if (spec->in_dst.n > 0 && spec->in_src.n == 0)
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "half_declared", spec->fqn, spec->fqn_length,
-                            "declare in_src: how the input arrives",
-                            "in_dst is declared and in_src is empty");
-    bool injects = spec->inner_wrapper != NULL || spec->local_compute != NULL;
-    if ((spec->inner_wrapper == NULL) != (spec->inner_target == NULL))
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
-                            "give both inner_target and inner_wrapper, or neither",
-                            "inner_target and inner_wrapper come as a pair");
-    if (injects && spec->n_overrides > 0 && spec->region_dispatch < 0)
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
-                            "add region_dispatch: false (the region is a black box) or true",
-                            "an injection needs an explicit region_dispatch");
-    if (!injects && spec->n_overrides > 0 && spec->region_dispatch > 0)
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "injection", spec->fqn, spec->fqn_length,
-                            "give an inner_wrapper or local_compute, or remove region_dispatch",
-                            "region_dispatch: true without an injection");
-}
-
-/* The loss reads what the head hands on: cut logits under loss parallel, whole ones without. */
-static void check_loss(linting *l, const sw_spec *spec)
-{
-    const sw_plan *plan = l->plan;
-
-    for (uint32_t i = 0;
-         spec->type == SW_BOUNDARY_LM_HEAD && spec->is_terminal && plan->tp > 1 && i < spec->out_dst.n; i++) {
-        bool is_cut = spec->out_dst.entries[i].places.on[SW_ON_TP].kind == SW_PLACE_SHARD;
-        if (is_cut != plan->loss_parallel) {
-            (void)sw_plan_fault(
-                l->plan, SW_SEVERITY_ERROR, "loss_contract", spec->fqn, spec->fqn_length,
-                is_cut ? "use --loss-parallel, or let out_dst be replicate"
-                       : "leave --loss-parallel out, or let out_dst be shard of the last dim",
-                is_cut ? "the logits leave cut along the vocabulary, and the loss expects them whole"
-                       : "the logits leave whole, and a vocabulary-parallel loss would count them tp times");
-        }
-    }
-}
-
-/* A boundary must stand on a module of the model (seed: local attributes are finalised on existing modules
- * only). */
-static void check_module(linting *l, const sw_spec *spec)
-{
-    if (spec->module != SW_NO_MODULE || spec->is_tied_alias || spec->n_params > 0)
-        return;
-    if (sw_model_find_module(l->model, spec->fqn, spec->fqn_length) == SW_NO_MODULE)
-        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
-                            "make the plan again for this model", "the model has no module of this name");
-}
-
 /* Tied names must be cut alike: one stored tensor cannot have two layouts. */
 static void check_tied(linting *l)
 {
@@ -523,11 +473,9 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         check_coverage(&l);
         for (uint32_t i = 0; i < plan->n_specs; i++) {
             const sw_spec *spec = &plan->specs[i];
-            check_contract(&l, spec);
+            sw_lint_contract(plan, spec);
             sw_lint_region(plan, model, spec);
             check_pair(&l, spec);
-            check_loss(&l, spec);
-            check_module(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
                 check_param(&l, spec, &spec->params[k]);
         }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "mesh/placement.h"
 #include "plan/classify.h"
+#include "plan/cut_conflict.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/lowering.h"
@@ -170,6 +171,67 @@ static void check_members(sw_plan *plan, const sw_model *model, const sw_spec *s
     }
 }
 
+/* A side of a feed-forward matrix that meets the others of its expert, or of its block. */
+static bool meets_others(const sw_spec *spec, const sw_facts *f, uint64_t *extent)
+{
+    const sw_shape *shape = f->view != NULL ? f->view : f->shape;
+    const sw_placement *p = &f->places.on[SW_ON_TP];
+    bool is_matrix = f->role == SW_ROLE_COLWISE || f->role == SW_ROLE_ROWWISE ||
+                     f->role == SW_ROLE_MOE_EXPERT || f->role == SW_ROLE_SHARED_EXPERT;
+    uint32_t dim = 0;
+
+    if ((spec->type != SW_BOUNDARY_MLP && spec->type != SW_BOUNDARY_MOE_MLP) || !is_matrix ||
+        f->layout != SW_LAYOUT_PLAIN || f->reason != NULL || shape == NULL || shape->n_dims < 2 ||
+        p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, shape->n_dims, &dim))
+        return false;
+    *extent = shape->dims[dim];
+    return true;
+}
+
+/* Length of what is common to the matrices of one expert: "experts.3" of "experts.3.w1.weight". */
+static uint32_t expert_length(const sw_spec *spec, const sw_spec_param *p)
+{
+    const char *experts = "experts.";
+    const size_t n = strlen(experts);
+    uint32_t at = (uint32_t)n;
+
+    if (spec->type != SW_BOUNDARY_MOE_MLP || p->path_length <= n || memcmp(p->path, experts, n) != 0)
+        return 0;
+    while (at < p->path_length && p->path[at] >= '0' && p->path[at] <= '9')
+        at++;
+    return at;
+}
+
+/* Gate, up and down meet row by row: a rank must hold the same ones of each. */
+static void check_rows(sw_plan *plan, const sw_spec *spec)
+{
+    const sw_spec_param *first = NULL;
+    const sw_placement *first_cut = NULL;
+    uint64_t first_extent = 0;
+
+    for (uint32_t i = 0; i < spec->n_params && plan->tp > 1 && spec->local_compute == NULL; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        uint32_t length = expert_length(spec, p);
+        uint64_t extent = 0;
+        if (!meets_others(spec, f, &extent))
+            continue;
+        bool is_of_first = first != NULL && length == expert_length(spec, first) &&
+                           memcmp(p->path, first->path, length) == 0 && extent == first_extent;
+        if (!is_of_first) {
+            first = p;
+            first_cut = &f->places.on[SW_ON_TP];
+            first_extent = extent;
+        } else if (!sw_same_rows(first_cut, &f->places.on[SW_ON_TP], extent, plan->tp)) {
+            (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length,
+                                "cut them in the same rows",
+                                "'%.*s' and '%.*s' meet in the region, and tp cuts other rows",
+                                (int)first->path_length, first->path, (int)p->path_length, p->path);
+            return;
+        }
+    }
+}
+
 static void check_axes(sw_plan *plan, const sw_spec *spec)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
@@ -281,5 +343,6 @@ void sw_lint_region(sw_plan *plan, const sw_model *model, const sw_spec *spec)
     check_extents(plan, spec);
     check_members(plan, model, spec);
     check_one_output(plan, spec);
+    check_rows(plan, spec);
     check_axes(plan, spec);
 }

@@ -12,8 +12,8 @@
 #include "base/nearest.h"
 #include "base/status.h"
 #include "mesh/placement.h"
-#include "mesh/shard.h"
 #include "plan/classify.h"
+#include "plan/cut_conflict.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
@@ -199,29 +199,6 @@ static void unknown_param(applying *a, const sw_spec *spec, const char *path)
                         "%s: params names '%s', which the module does not hold", a->entry->source, path);
 }
 
-/* Do two placements give every rank of the axis the same rows? */
-static bool same_rows(const sw_placement *a, const sw_placement *b, const sw_shape *shape, uint32_t ranks)
-{
-    uint32_t dim_a = 0;
-    uint32_t dim_b = 0;
-    sw_range left[SW_CUT_MAX_SEGMENTS];
-    sw_range right[SW_CUT_MAX_SEGMENTS];
-
-    if (!sw_placement_dim(a, shape->n_dims, &dim_a) || !sw_placement_dim(b, shape->n_dims, &dim_b))
-        return true; /* the lints name a dim that is not there */
-    for (uint32_t rank = 0; dim_a == dim_b && rank < ranks; rank++) {
-        uint32_t n_left = 0;
-        uint32_t n_right = 0;
-        uint64_t extent = shape->dims[dim_a];
-        if (sw_shard_pieces(a, extent, ranks, rank, left, SW_COUNT(left), &n_left, NULL) != SW_OK ||
-            sw_shard_pieces(b, extent, ranks, rank, right, SW_COUNT(right), &n_right, NULL) != SW_OK)
-            return true; /* a cut that does not fit the tensor is named by the lints */
-        if (n_left != n_right || memcmp(left, right, n_left * sizeof *left) != 0)
-            return false;
-    }
-    return dim_a == dim_b;
-}
-
 static void conflict(applying *a, const sw_spec *spec, const char *path, const sw_placement *derived,
                      const sw_placement *said, const char *axis)
 {
@@ -242,21 +219,11 @@ static void check_against_derived(applying *a, const sw_spec *spec, const char *
                                   const sw_places *said)
 {
     static const int axes[] = {SW_ON_TP, SW_ON_EP};
-    const sw_shape *shape = derived->view != NULL ? derived->view : derived->shape;
 
-    for (size_t i = 0; i < SW_COUNT(axes); i++) {
-        const sw_placement *now = &said->on[axes[i]];
-        const sw_placement *was = &derived->places.on[axes[i]];
-        bool is_whole = derived->role == SW_ROLE_MOE_GATE || derived->role == SW_ROLE_REPLICATED;
-        /* Rows of a plain tensor may be grouped as the user knows and we do not: the dim alone must be right.
-         */
-        bool is_loose = derived->layout == SW_LAYOUT_PLAIN && was->dim == now->dim;
-        const char *axis = axes[i] == SW_ON_TP ? "tp" : "ep";
-        uint32_t ranks = axes[i] == SW_ON_TP ? a->plan->tp : a->plan->ep;
-        if (now->kind != SW_PLACE_SHARD || !a->plan->is_active[axes[i]] || derived->is_placed)
-            continue;
-        if (is_whole || (was->kind == SW_PLACE_SHARD && !is_loose && !same_rows(was, now, shape, ranks)))
-            conflict(a, spec, path, was, now, axis);
+    for (size_t i = 0; i < SW_COUNT(axes) && !derived->is_placed; i++) {
+        const int on = axes[i];
+        if (sw_cut_conflicts(a->plan, derived, said, on))
+            conflict(a, spec, path, &derived->places.on[on], &said->on[on], on == SW_ON_TP ? "tp" : "ep");
     }
 }
 

@@ -373,8 +373,7 @@ static void begin_facts(placing *p)
     f->flags = c->flags;
     f->reason = reason_of(c, p->what->dtype);
     f->is_trained = f->reason == NULL;
-    if (c->role == SW_ROLE_SPECIAL)
-        f->handler = "gated_delta_tp_shard";
+    f->handler = sw_role_handler(c->role);
 }
 
 static bool keeps_whole_when_ordered(const placing *p, sw_side side)

@@ -68,6 +68,16 @@ const char *sw_role_name(sw_role role)
     return (unsigned)role < SW_ROLE_COUNT_ ? role_names[role] : NULL;
 }
 
+const char *sw_role_handler(sw_role role)
+{
+    return role == SW_ROLE_SPECIAL ? "gated_delta_tp_shard" : NULL;
+}
+
+const char *sw_role_handler_reason(sw_role role)
+{
+    return role == SW_ROLE_SPECIAL ? "mixers are kept whole over tp" : NULL;
+}
+
 const char *sw_match_mode_name(sw_match_mode mode)
 {
     return (unsigned)mode < SW_MATCH_COUNT_ ? mode_names[mode] : NULL;

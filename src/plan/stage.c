@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
+#include "plan/role.h"
 
 static sw_status make_stages(sw_plan *plan, sw_error *err)
 {
@@ -151,7 +152,7 @@ static sw_status find_special(sw_plan *plan, sw_error *err)
             if (fqn == NULL || !sw_plan_grow(plan->arena, (void **)&plan->special, &capacity, plan->n_special,
                                              sizeof *plan->special))
                 return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the special handlers");
-            plan->special[plan->n_special++] = (sw_special){fqn, f->handler, "mixers are kept whole over tp"};
+            plan->special[plan->n_special++] = (sw_special){fqn, f->handler, sw_role_handler_reason(f->role)};
         }
     }
     return SW_OK;

@@ -81,11 +81,29 @@ static void a_patch_changes_single_parameters(void **state)
     (void)state;
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
                        .overrides = "- match: model.layers.*.mlp\n"
-                                    "  params: {+: {up_proj.weight: {tp: \"S(0;seg=16+16)\"}}}\n");
-    tiny_tp(&t, L0 "mlp.up_proj.weight", "S(0;seg=16+16)");
-    tiny_tp(&t, L1 "mlp.up_proj.weight", "S(0;seg=16+16)");
+                                    "  params: {+: {up_proj.weight: {tp: \"S(0;seg=32)\"}}}\n");
+    tiny_tp(&t, L0 "mlp.up_proj.weight", "S(0;seg=32)");
+    tiny_tp(&t, L1 "mlp.up_proj.weight", "S(0;seg=32)");
     tiny_tp(&t, L0 "mlp.gate_proj.weight", "S(0)");
     tiny_silent(&t, "override_drops");
+    tiny_drop(&t);
+}
+
+static void matrices_that_meet_must_be_cut_in_the_same_rows(void **state)
+{
+    (void)state;
+    tiny t = TINY_REFUSE(.config = LLAMA, .mesh = "tp=2",
+                         .overrides = "- match: model.layers.*.mlp\n"
+                                      "  params: {+: {up_proj.weight: {tp: \"S(0;seg=16+16)\"}}}\n");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "members_disagree", "'gate_proj.weight' and 'up_proj.weight' meet",
+                 "the same rows");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
+                  .overrides = "- match: model.layers.*.mlp\n"
+                               "  params: {+: {up_proj.weight: {tp: \"S(0;seg=16+16)\"},\n"
+                               "    gate_proj.weight: {tp: \"S(0;seg=16+16)\"},\n"
+                               "    down_proj.weight: {tp: \"S(1;seg=16+16)\"}}}\n");
+    tiny_silent(&t, "members_disagree");
     tiny_drop(&t);
 }
 
@@ -528,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_whole_contract_replaces_all_sides_and_keeps_what_is_no_field),
         cmocka_unit_test(auto_in_every_field_is_what_is_derived),
         cmocka_unit_test(a_patch_changes_single_parameters),
+        cmocka_unit_test(matrices_that_meet_must_be_cut_in_the_same_rows),
         cmocka_unit_test(parameters_that_a_new_value_drops_are_named),
         cmocka_unit_test(inactive_axes_are_dropped),
         cmocka_unit_test(a_parameter_that_the_module_lacks_is_refused_with_the_nearest),
