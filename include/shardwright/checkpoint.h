@@ -47,7 +47,7 @@ typedef struct sw_checkpoint_options {
         sizeof(sw_checkpoint_options), false, false, 0, 0, false, 0, NULL, NULL, NULL                        \
     }
 
-/** What a call did: the line of proof. */
+/** What a call did: the line of proof. Every call takes NULL where it is not wanted. */
 typedef struct sw_checkpoint_result {
     uint64_t elements; /**< of all parameters */
     uint64_t covered;  /**< elements that stand exactly once among owners */
@@ -89,14 +89,14 @@ SW_API SW_MUST_CHECK sw_status sw_checkpoint_reshard(const char *in, const sw_pl
  * Check a checkpoint of either kind. Everything that is wrong is in options->report, each thing by its name.
  *
  * @param against  model that it must equal, tensor by tensor; NULL: none
- * @return SW_OK; SW_E_FORMAT when something is wrong
+ * @return SW_OK; SW_E_FORMAT when something is wrong: then the result says what was looked at
  */
 SW_API SW_MUST_CHECK sw_status sw_checkpoint_verify(const char *in, const char *against,
                                                     const sw_checkpoint_options *options,
                                                     sw_checkpoint_result *result, sw_error *err);
 
 /** Compare two checkpoints logically, whatever their layouts. Differences are findings. SW_E_FORMAT: they
- * differ. */
+ * differ; then the result says what was looked at. */
 SW_API SW_MUST_CHECK sw_status sw_checkpoint_diff(const char *a, const char *b,
                                                   const sw_checkpoint_options *options,
                                                   sw_checkpoint_result *result, sw_error *err);
@@ -115,7 +115,10 @@ typedef struct sw_init_options {
         sizeof(sw_init_options), 0, SW_DTYPE_UNKNOWN, 0, 0.0                                                 \
     }
 
-/** Make a random-weight Hugging Face checkpoint of a config: the same bytes for the same seed on any machine.
+/**
+ * Make a random-weight Hugging Face checkpoint of a config: the same bytes for the same seed on any machine.
+ *
+ * @param init  NULL for the defaults
  */
 SW_API SW_MUST_CHECK sw_status sw_checkpoint_init(const char *config_path, const char *out,
                                                   const sw_init_options *init,

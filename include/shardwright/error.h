@@ -25,7 +25,7 @@ extern "C" {
 /** Outcome of a call. The values are ABI: new ones are only appended. */
 typedef enum sw_status {
     SW_OK = 0,
-    SW_E_ARGUMENT,  /**< the caller broke the contract of the function */
+    SW_E_ARGUMENT,  /**< the caller broke the contract of the function (a NULL: see shardwright.h) */
     SW_E_FORMAT,    /**< a file is not what its format says */
     SW_E_PLAN,      /**< the plan is not possible or does not fit the model or mesh */
     SW_E_LIMIT,     /**< an input exceeds a documented limit */
@@ -45,10 +45,11 @@ typedef struct sw_error {
     char help[256]; /**< one line: what to do about it; may be empty */
 } sw_error;
 
-/** The stable name of a status, "ok", "argument", "format", ... never NULL. */
+/** The stable name of a status, "ok", "argument", "format", ...; "unknown" when out of range, never NULL. */
 SW_API const char *sw_status_name(sw_status status);
 
-/** The exit status a program should end with: 0 done, 1 input or plan, 2 usage, 3 system. */
+/** The exit status a program should end with: 0 done, 1 input or plan, 2 usage, 3 system (and out of range).
+ */
 SW_API int sw_status_exit(sw_status status);
 
 #ifdef __cplusplus

@@ -49,7 +49,8 @@ typedef struct sw_mesh_coord {
  *
  * @param[out] out   the mesh; yours, to be given to sw_mesh_destroy()
  * @param      axes  axis=size pairs separated by commas, each axis once, in any order; axes are pp, dp (or
- *                   dp_replicate and dp_shard), cp, ep, tp; sizes 1 to 1048576; an axis left out has size 1
+ *                   dp_replicate and dp_shard), cp, ep, tp; sizes 1 to 1048576; an axis left out has size 1,
+ *                   and "" is one rank
  * @param      ep    size of a derived expert axis (TP-extend-EP); 0 or 1: none
  * @param[out] err   may be NULL
  * @return SW_OK; SW_E_ARGUMENT when the text is malformed (unknown or repeated axis, bad size, both an ep
@@ -64,7 +65,7 @@ SW_API void sw_mesh_destroy(sw_mesh *mesh);
 /** Size of an axis, 1 when the mesh lacks it. For `ep` the size in either mode; for `edp` its complement. */
 SW_API uint32_t sw_mesh_axis_size(const sw_mesh *mesh, sw_axis axis);
 
-/** Sizes of the two parts of dp; their product is the size of dp. */
+/** Sizes of the two parts of dp; their product is the size of dp. Each output may be NULL. */
 SW_API void sw_mesh_dp_parts(const sw_mesh *mesh, uint32_t *replicate, uint32_t *shard);
 
 /** Number of ranks: the product of the axes pp, dp, cp, ep (as an axis) and tp. */
@@ -80,7 +81,7 @@ SW_API SW_MUST_CHECK sw_status sw_mesh_coord_of(const sw_mesh *mesh, uint32_t ra
 /**
  * Members of the group of `rank` over `axis`, ascending in the axis's own order.
  *
- * @param[out] members  room for sw_mesh_axis_size(mesh, axis) ranks
+ * @param[out] members  room for sw_mesh_axis_size(mesh, axis) ranks; left alone on failure
  */
 SW_API SW_MUST_CHECK sw_status sw_mesh_group_members(const sw_mesh *mesh, uint32_t rank, sw_axis axis,
                                                      uint32_t *members, sw_error *err);
@@ -135,6 +136,7 @@ typedef struct sw_range {
 /**
  * Text of a placement: "R", "P", "S(0)", "S(0;seg=4096+256r2+256r2)", "S(0;rep=4)", "S(0;g2=16+4r2+4r2)".
  *
+ * @param text  may be NULL: only the length is wanted
  * @return the length of the text without its end; when it is at least `capacity` the text was cut short
  */
 SW_API size_t sw_placement_text(const sw_placement *placement, char *text, size_t capacity);

@@ -164,10 +164,10 @@ SW_API size_t sw_model_param_count(const sw_model *model);
 /** Parameter `i` in model order. Returns false when there is none. */
 SW_API bool sw_model_param(const sw_model *model, size_t i, sw_param_info *out);
 
-/** Name without task suffix, lower case ("qwen2moe"); "" when the config names none. Borrowed. */
+/** Name without task suffix, lower case ("qwen2moe"); "" when the config names none. Borrowed, never NULL. */
 SW_API const char *sw_model_architecture(const sw_model *model);
 
-/** config.model_type; "" when absent. Borrowed. */
+/** config.model_type; "" when absent. Borrowed, never NULL. */
 SW_API const char *sw_model_type(const sw_model *model);
 
 /** Number of elements of all parameters. */

@@ -120,6 +120,7 @@ typedef struct sw_param_plan {
     const sw_grad_sum *grad_sums;
 } sw_param_plan;
 
+/** Number of boundaries. */
 SW_API size_t sw_plan_boundary_count(const sw_plan *plan);
 
 /** Boundary `i` in model order; false when there is none. */
@@ -142,7 +143,7 @@ SW_API const sw_report *sw_plan_findings(const sw_plan *plan);
 
 /* ---- plan files (docs/formats/plan.md) ---- */
 
-/** The plan as JSON, `*length` bytes and a final NUL; yours, to be given to sw_text_free(). */
+/** The plan as JSON, `*length` bytes (NULL: not wanted) and a final NUL; yours, for sw_text_free(). */
 SW_API SW_MUST_CHECK sw_status sw_plan_json(const sw_plan *plan, char **text, size_t *length, sw_error *err);
 
 /** Write the plan file; it appears under `path` only when complete. */
@@ -174,7 +175,8 @@ typedef struct sw_explain_options {
         sizeof(sw_explain_options), NULL, false, false, 0                                                    \
     }
 
-/** The plan as text for people; yours, to be given to sw_text_free(). */
+/** The plan as text for people, `*length` bytes (NULL: not wanted) and a final NUL; yours, for
+ * sw_text_free(). */
 SW_API SW_MUST_CHECK sw_status sw_plan_explain(const sw_plan *plan, const sw_explain_options *options,
                                                char **text, size_t *length, sw_error *err);
 
@@ -185,13 +187,20 @@ SW_API void sw_text_free(char *text);
 
 /** An empty list; yours, to be given to sw_overrides_destroy(). */
 SW_API SW_MUST_CHECK sw_status sw_overrides_create(sw_overrides **out, sw_error *err);
+
+/** Free a list. NULL is fine. */
 SW_API void sw_overrides_destroy(sw_overrides *overrides);
 
 /** Append the entries of a YAML file. */
 SW_API SW_MUST_CHECK sw_status sw_overrides_add_file(sw_overrides *overrides, const char *path,
                                                      sw_error *err);
 
-/** Append the entries of YAML text; `name` stands for the file in messages. */
+/**
+ * Append the entries of YAML text.
+ *
+ * @param text  may be NULL when `length` is 0
+ * @param name  stands for the file in messages; NULL: "overrides"
+ */
 SW_API SW_MUST_CHECK sw_status sw_overrides_add_text(sw_overrides *overrides, const char *text, size_t length,
                                                      const char *name, sw_error *err);
 

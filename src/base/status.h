@@ -1,4 +1,4 @@
-/* Raising, forwarding and enriching failures: the only four control macros of the project. */
+/* Raising, forwarding and enriching failures: the only five control macros of the project. */
 #ifndef SW_BASE_STATUS_H
 #define SW_BASE_STATUS_H
 
@@ -24,6 +24,17 @@ void sw_error_context(sw_error *err, const char *format, ...) __attribute__((for
         sw_status try_status_ = (call);                                                                      \
         if (try_status_ != SW_OK)                                                                            \
             return try_status_;                                                                              \
+    } while (0)
+
+/*
+ * The contract of a public function, at its head, one line for each argument that must not be NULL (what
+ * include/shardwright/shardwright.h says). Functions inside the library are not checked again.
+ */
+#define SW_NEED(pointer, err)                                                                                \
+    do {                                                                                                     \
+        if ((pointer) == NULL)                                                                               \
+            return SW_FAIL((err), SW_E_ARGUMENT, "give it: the header says which arguments may be NULL",     \
+                           "%s(): %s is NULL", __func__, #pointer);                                          \
     } while (0)
 
 #define SW_IGNORE(call)                                                                                      \

@@ -48,10 +48,11 @@ static void clear_buffer(sw_buffer *buffer)
 
 /* ---- beginning ---- */
 
-static sw_status begin_job(job *j, const sw_checkpoint_options *given, sw_error *err)
+static sw_status begin_job(job *j, const sw_checkpoint_options *given, sw_checkpoint_result *result,
+                           sw_error *err)
 {
     j->err = err;
-    return sw_checkpoint_options_read(&j->options, given, err);
+    return sw_checkpoint_begin(&j->options, given, result, err);
 }
 
 static sw_status open_source(job *j, const char *path, sw_store_kind kind)
@@ -163,7 +164,10 @@ sw_status sw_checkpoint_shard(const char *model_path, const sw_plan *plan, const
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(begin_job(&j, options, err));
+    SW_TRY(begin_job(&j, options, result, err));
+    SW_NEED(model_path, err);
+    SW_NEED(plan, err);
+    SW_NEED(out, err);
     j.options.has_pick = false;
     SW_TRY(open_source(&j, model_path, SW_STORE_HF));
     SW_TRY(check_model(&j, plan));
@@ -176,7 +180,10 @@ sw_status sw_checkpoint_reshard(const char *in, const sw_plan *plan, const char 
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(begin_job(&j, options, err));
+    SW_TRY(begin_job(&j, options, result, err));
+    SW_NEED(in, err);
+    SW_NEED(plan, err);
+    SW_NEED(out, err);
     j.options.has_pick = false;
     SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
     SW_TRY(check_model(&j, plan));
@@ -205,7 +212,9 @@ sw_status sw_checkpoint_merge(const char *in, const char *out, const sw_checkpoi
 {
     job j SW_AUTO(clear_job) = {0};
 
-    SW_TRY(begin_job(&j, options, err));
+    SW_TRY(begin_job(&j, options, result, err));
+    SW_NEED(in, err);
+    SW_NEED(out, err);
     SW_TRY(open_source(&j, in, SW_STORE_SHARDED));
     SW_TRY(check_source(&j));
     return write_folder(&j, out, result);

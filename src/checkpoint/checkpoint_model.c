@@ -33,7 +33,9 @@ sw_status sw_checkpoint_model(sw_model **out, const char *path, sw_error *err)
     sw_tensor_list list SW_AUTO(sw_tensor_list_clear) = {0};
     sw_store_kind kind = SW_STORE_HF;
 
+    SW_NEED(out, err);
     *out = NULL;
+    SW_NEED(path, err);
     SW_TRY(sw_store_kind_of(path, &kind, err));
     if (kind == SW_STORE_HF)
         return sw_model_open(out, path, err);

@@ -239,7 +239,9 @@ sw_status sw_checkpoint_diff(const char *a, const char *b, const sw_checkpoint_o
     sw_store *right SW_AUTO(drop_store) = NULL;
     sw_checkpoint_options choices;
 
-    SW_TRY(sw_checkpoint_options_read(&choices, options, err));
+    SW_TRY(sw_checkpoint_begin(&choices, options, result, err));
+    SW_NEED(a, err);
+    SW_NEED(b, err);
     SW_TRY(sw_store_open(&left, a, NULL, err));
     SW_TRY(sw_store_open(&right, b, NULL, err));
     sw_diff diff = {.left = left, .right = right, .options = &choices, .report = choices.report};

@@ -5,9 +5,9 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/carry.h"
 #include "checkpoint/format.h"
@@ -78,18 +78,15 @@ static sw_status check_init(const sw_init_options *init, sw_error *err)
 }
 
 static sw_status begin(making *m, const sw_init_options *init, const sw_checkpoint_options *options,
-                       sw_error *err)
+                       sw_checkpoint_result *result, sw_error *err)
 {
+    static const sw_options_type type = {"sw_init_options", "start from SW_INIT_OPTIONS_INIT",
+                                         SW_END_OF(sw_init_options, scale), sizeof(sw_init_options)};
+
     m->err = err;
     m->init = (sw_init_options)SW_INIT_OPTIONS_INIT;
-    SW_TRY(sw_checkpoint_options_read(&m->options, options, err));
-    if (init == NULL)
-        return SW_OK;
-    if (init->struct_size == 0)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_INIT_OPTIONS_INIT",
-                       "sw_init_options: struct_size is 0");
-    size_t known = sizeof m->init;
-    memcpy(&m->init, init, init->struct_size < known ? init->struct_size : known);
+    SW_TRY(sw_checkpoint_begin(&m->options, options, result, err));
+    SW_TRY(sw_options_read(&m->init, init, &type, err));
     return check_init(&m->init, err);
 }
 
@@ -234,7 +231,9 @@ sw_status sw_checkpoint_init(const char *config_path, const char *out, const sw_
 {
     making m SW_AUTO(clear_making) = {0};
 
-    SW_TRY(begin(&m, init, options, err));
+    SW_TRY(begin(&m, init, options, result, err));
+    SW_NEED(config_path, err);
+    SW_NEED(out, err);
     SW_TRY(read_config(&m, config_path));
     SW_TRY(edit_config(&m));
     SW_TRY(make_list(&m));

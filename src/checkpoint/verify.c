@@ -245,7 +245,8 @@ sw_status sw_checkpoint_verify(const char *in, const char *against, const sw_che
 {
     sw_verifying v SW_AUTO(clear_verifying) = {.path = in, .against = against, .err = err};
 
-    SW_TRY(sw_checkpoint_options_read(&v.options, options, err));
+    SW_TRY(sw_checkpoint_begin(&v.options, options, result, err));
+    SW_NEED(in, err);
     SW_TRY(sw_report_create(&v.report, err));
     sw_status status = run_steps(&v);
     if (v.options.report != NULL)

@@ -290,6 +290,10 @@ sw_status sw_mesh_init(sw_mesh *mesh, const char *axes, uint32_t ep, sw_error *e
 sw_status sw_mesh_create(sw_mesh **out, const char *axes, uint32_t ep, sw_error *err)
 {
     sw_mesh made;
+
+    SW_NEED(out, err);
+    *out = NULL;
+    SW_NEED(axes, err);
     SW_TRY(sw_mesh_init(&made, axes, ep, err));
 
     sw_mesh *mesh = sw_alloc(sizeof *mesh);
@@ -312,7 +316,7 @@ static bool is_axis(sw_axis axis)
 
 uint32_t sw_mesh_axis_size(const sw_mesh *mesh, sw_axis axis)
 {
-    return is_axis(axis) ? mesh->axes[axis].size : 1;
+    return mesh != NULL && is_axis(axis) ? mesh->axes[axis].size : 0;
 }
 
 uint32_t sw_mesh_axis_stride(const sw_mesh *mesh, sw_axis axis)
@@ -322,18 +326,20 @@ uint32_t sw_mesh_axis_stride(const sw_mesh *mesh, sw_axis axis)
 
 void sw_mesh_dp_parts(const sw_mesh *mesh, uint32_t *replicate, uint32_t *shard)
 {
-    *replicate = mesh->dp_replicate;
-    *shard = mesh->dp_shard;
+    if (replicate != NULL)
+        *replicate = mesh == NULL ? 0 : mesh->dp_replicate;
+    if (shard != NULL)
+        *shard = mesh == NULL ? 0 : mesh->dp_shard;
 }
 
 uint32_t sw_mesh_ranks(const sw_mesh *mesh)
 {
-    return mesh->n_ranks;
+    return mesh == NULL ? 0 : mesh->n_ranks;
 }
 
 sw_ep_mode sw_mesh_ep_mode(const sw_mesh *mesh)
 {
-    return mesh->ep_mode;
+    return mesh == NULL ? SW_EP_NONE : mesh->ep_mode;
 }
 
 static sw_status check_rank(const sw_mesh *mesh, uint32_t rank, sw_error *err)
@@ -353,6 +359,9 @@ static uint32_t index_on(sw_mesh_axis axis, uint32_t rank)
 
 sw_status sw_mesh_coord_of(const sw_mesh *mesh, uint32_t rank, sw_mesh_coord *out, sw_error *err)
 {
+    SW_NEED(out, err);
+    *out = (sw_mesh_coord){{0}};
+    SW_NEED(mesh, err);
     SW_TRY(check_rank(mesh, rank, err));
     for (int axis = 0; axis < SW_AXIS_COUNT_; axis++)
         out->at[axis] = index_on(mesh->axes[axis], rank);
@@ -369,6 +378,8 @@ uint32_t sw_mesh_group_first(const sw_mesh *mesh, uint32_t rank, sw_axis axis)
 sw_status sw_mesh_group_members(const sw_mesh *mesh, uint32_t rank, sw_axis axis, uint32_t *members,
                                 sw_error *err)
 {
+    SW_NEED(mesh, err);
+    SW_NEED(members, err);
     SW_TRY(check_rank(mesh, rank, err));
     if (!is_axis(axis)) {
         return SW_FAIL(err, SW_E_ARGUMENT, "axes are pp, dp, cp, ep, tp, edp",

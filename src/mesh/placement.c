@@ -115,26 +115,32 @@ static void put_shard(writer *w, const sw_placement *placement)
     put(w, ")");
 }
 
-size_t sw_placement_text(const sw_placement *placement, char *text, size_t capacity)
+static void put_placement(writer *w, const sw_placement *placement)
 {
-    writer w = {text, capacity, 0};
-
     switch (placement->kind) {
     case SW_PLACE_REPLICATE:
-        put(&w, "R");
+        put(w, "R");
         break;
     case SW_PLACE_PARTIAL:
-        put(&w, "P");
+        put(w, "P");
         break;
     case SW_PLACE_SHARD:
-        put_shard(&w, placement);
+        put_shard(w, placement);
         break;
     case SW_PLACE_KIND_COUNT_:
     default:
-        put(&w, "?");
+        put(w, "?");
         break;
     }
-    if (capacity > 0)
+}
+
+size_t sw_placement_text(const sw_placement *placement, char *text, size_t capacity)
+{
+    writer w = {text, text == NULL ? 0 : capacity, 0};
+
+    if (placement != NULL)
+        put_placement(&w, placement);
+    if (text != NULL && capacity > 0)
         text[w.length < capacity ? w.length : capacity - 1] = '\0';
     return w.length;
 }
@@ -162,7 +168,7 @@ static bool is_same_cut(const sw_cut *a, const sw_cut *b)
 
 bool sw_placement_equal(const sw_placement *a, const sw_placement *b)
 {
-    if (a->kind != b->kind)
+    if (a == NULL || b == NULL || a->kind != b->kind)
         return false;
     return a->kind != SW_PLACE_SHARD || (a->dim == b->dim && is_same_cut(a->cut, b->cut));
 }

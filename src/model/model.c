@@ -46,12 +46,15 @@ sw_status sw_model_remark(sw_model *model, sw_severity severity, const char *cod
 
 size_t sw_model_param_count(const sw_model *model)
 {
-    return model->n_params;
+    return model == NULL ? 0 : model->n_params;
 }
 
 bool sw_model_param(const sw_model *model, size_t i, sw_param_info *out)
 {
-    if (i >= model->n_params)
+    if (out == NULL)
+        return false;
+    *out = (sw_param_info){0};
+    if (i >= sw_model_param_count(model))
         return false;
     const sw_tensor_entry *t = sw_model_tensor(model, (uint32_t)i);
     *out = (sw_param_info){t->name, t->dtype, t->shape == NULL ? 0 : t->shape->n_dims,
@@ -61,30 +64,31 @@ bool sw_model_param(const sw_model *model, size_t i, sw_param_info *out)
 
 const char *sw_model_architecture(const sw_model *model)
 {
-    return model->architecture;
+    return model == NULL ? "" : model->architecture;
 }
 
 const char *sw_model_type(const sw_model *model)
 {
-    return model->config.model_type == NULL ? "" : model->config.model_type;
+    return model == NULL || model->config.model_type == NULL ? "" : model->config.model_type;
 }
 
 uint64_t sw_model_elements(const sw_model *model)
 {
-    return model->elements;
+    return model == NULL ? 0 : model->elements;
 }
 
 uint64_t sw_model_fingerprint(const sw_model *model)
 {
-    return model->fingerprint;
+    return model == NULL ? 0 : model->fingerprint;
 }
 
 bool sw_model_attribute(const sw_model *model, sw_attr attr, int64_t *value)
 {
-    const sw_attributes *a = &model->config.attributes;
-
-    if ((unsigned)attr >= SW_ATTR_COUNT_ || !a->is_set[attr])
+    if (value == NULL)
         return false;
-    *value = a->value[attr];
+    *value = 0;
+    if (model == NULL || (unsigned)attr >= SW_ATTR_COUNT_ || !model->config.attributes.is_set[attr])
+        return false;
+    *value = model->config.attributes.value[attr];
     return true;
 }

@@ -271,9 +271,10 @@ static sw_status settle(sw_model **out, sw_model *model, sw_status status)
 
 sw_status sw_model_open(sw_model **out, const char *path, sw_error *err)
 {
-    sw_model *model = sw_alloc_zero(1, sizeof *model);
-
+    SW_NEED(out, err);
     *out = NULL;
+    SW_NEED(path, err);
+    sw_model *model = sw_alloc_zero(1, sizeof *model);
     if (model == NULL)
         return no_memory(err, path);
     return settle(out, model, fill(model, path, err));

@@ -175,6 +175,8 @@ sw_status sw_plan_check(const sw_plan *plan, const sw_model *model, sw_report *r
 {
     sw_plan *work = NULL;
 
+    SW_NEED(plan, err);
+    SW_NEED(model, err);
     SW_TRY(copy_of(&work, plan, err));
     sw_status status = run(plan, work, model, err);
     if (report != NULL)

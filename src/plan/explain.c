@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 
 static void put_model(const sw_explain *e)
@@ -163,14 +164,12 @@ static sw_status explain(sw_explain *e, sw_error *err)
 
 static sw_status read_options(sw_explain *e, const sw_explain_options *options, sw_error *err)
 {
+    static const sw_options_type type = {"sw_explain_options", "start from SW_EXPLAIN_OPTIONS_INIT",
+                                         SW_END_OF(sw_explain_options, rank), sizeof(sw_explain_options)};
     uint32_t ranks = sw_mesh_ranks(e->plan->mesh);
 
     e->options = (sw_explain_options)SW_EXPLAIN_OPTIONS_INIT;
-    if (options != NULL && options->struct_size == 0)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_EXPLAIN_OPTIONS_INIT", "options without a size");
-    if (options != NULL)
-        memcpy(&e->options, options,
-               options->struct_size < sizeof e->options ? options->struct_size : sizeof e->options);
+    SW_TRY(sw_options_read(&e->options, options, &type, err));
     if (!e->options.has_rank)
         return SW_OK;
     if (e->options.rank >= ranks)
@@ -188,8 +187,11 @@ sw_status sw_plan_explain(const sw_plan *plan, const sw_explain_options *options
     sw_buffer out = {0};
     sw_explain e = {.plan = plan, .out = &out};
 
+    SW_NEED(text, err);
     *text = NULL;
-    *length = 0;
+    if (length != NULL)
+        *length = 0;
+    SW_NEED(plan, err);
     SW_TRY(read_options(&e, options, err));
     e.arena = sw_arena_create(0);
     if (e.arena == NULL)
@@ -204,6 +206,7 @@ sw_status sw_plan_explain(const sw_plan *plan, const sw_explain_options *options
         return status;
     }
     *text = out.bytes;
-    *length = out.length;
+    if (length != NULL)
+        *length = out.length;
     return SW_OK;
 }

@@ -2,27 +2,23 @@
  * Overrides from C (include/shardwright/plan.h): the list, files and texts into it, and entries given as
  * structs. What is given is checked as a file is and copied; a refused call leaves the list as it was.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "io/yaml.h"
 #include "plan/override_entry.h"
 
-/* What a header of the first version had; later fields are read only when the caller's header has them too.
- */
-enum {
-    FIRST_VERSION_BYTES = offsetof(sw_override, local_compute) + sizeof(const char *),
-    MOST_SEGMENTS = 65536
-};
+enum { MOST_SEGMENTS = 65536 };
 
 sw_status sw_overrides_create(sw_overrides **out, sw_error *err)
 {
+    SW_NEED(out, err);
+    *out = NULL;
     sw_overrides *made = sw_alloc_zero(1, sizeof *made);
-
     if (made != NULL)
         made->arena = sw_arena_create(SW_OVERRIDE_ARENA_BYTES);
     if (made == NULL || made->arena == NULL) {
@@ -51,9 +47,9 @@ void sw_overrides_set_derive(sw_overrides *overrides, bool derive)
 sw_status sw_overrides_add_text(sw_overrides *overrides, const char *text, size_t length, const char *name,
                                 sw_error *err)
 {
-    if (overrides == NULL || (text == NULL && length > 0))
-        return SW_FAIL(err, SW_E_ARGUMENT, "give a list from sw_overrides_create() and a text",
-                       "sw_overrides_add_text(): no list, or no text");
+    SW_NEED(overrides, err);
+    if (length > 0)
+        SW_NEED(text, err);
     return sw_overrides_read(overrides, text == NULL ? "" : text, length, name == NULL ? "overrides" : name,
                              err);
 }
@@ -62,9 +58,8 @@ sw_status sw_overrides_add_file(sw_overrides *overrides, const char *path, sw_er
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};
 
-    if (overrides == NULL || path == NULL)
-        return SW_FAIL(err, SW_E_ARGUMENT, "give a list from sw_overrides_create() and a path",
-                       "sw_overrides_add_file(): no list, or no path");
+    SW_NEED(overrides, err);
+    SW_NEED(path, err);
     SW_TRY(sw_file_map_open(&map, path, SW_YAML_MAX_BYTES, err));
     return sw_overrides_read(overrides, map.bytes == NULL ? "" : (const char *)map.bytes, map.n_bytes, path,
                              err);
@@ -270,16 +265,14 @@ static sw_status copy_fields(const adding *a, const sw_override *said, sw_overri
 
 sw_status sw_overrides_add(sw_overrides *overrides, const sw_override *entry, sw_error *err)
 {
+    static const sw_options_type type = {"sw_override", "set struct_size = sizeof(sw_override)",
+                                         SW_END_OF(sw_override, local_compute), sizeof(sw_override)};
     sw_override said = {0};
     sw_when when = SW_WHEN_ALWAYS;
 
-    if (overrides == NULL || entry == NULL)
-        return SW_FAIL(err, SW_E_ARGUMENT, "give a list from sw_overrides_create() and an entry",
-                       "sw_overrides_add(): no list, or no entry");
-    if (entry->struct_size < FIRST_VERSION_BYTES)
-        return SW_FAIL(err, SW_E_ARGUMENT, "set struct_size = sizeof(sw_override)",
-                       "sw_overrides_add(): struct_size is %zu", entry->struct_size);
-    memcpy(&said, entry, entry->struct_size < sizeof said ? entry->struct_size : sizeof said);
+    SW_NEED(overrides, err);
+    SW_NEED(entry, err);
+    SW_TRY(sw_options_read(&said, entry, &type, err));
     adding a = {overrides, said.match == NULL ? "" : said.match, err};
     if (said.match == NULL)
         return refuse(&a, "match", NULL, "is not given");

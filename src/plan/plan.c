@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "mesh/mesh.h"
 #include "plan/classify.h"
@@ -68,15 +69,6 @@ void sw_plan_destroy(sw_plan *plan)
     sw_free(plan);
 }
 
-static sw_plan_options read_options(const sw_plan_options *options)
-{
-    sw_plan_options known = SW_PLAN_OPTIONS_INIT;
-
-    if (options != NULL)
-        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
-    return known;
-}
-
 static sw_status describe_model(sw_plan *plan, const sw_model *model, sw_error *err)
 {
     plan->model = model;
@@ -112,13 +104,16 @@ static sw_status run_phases(sw_plan *plan, const sw_overrides *overrides, sw_err
 sw_status sw_plan_create(sw_plan **out, const sw_model *model, const sw_mesh *mesh,
                          const sw_plan_options *options, sw_error *err)
 {
-    sw_plan_options choices = read_options(options);
+    static const sw_options_type type = {"sw_plan_options", "start from SW_PLAN_OPTIONS_INIT",
+                                         SW_END_OF(sw_plan_options, report), sizeof(sw_plan_options)};
+    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
     sw_plan *plan = NULL;
 
+    SW_NEED(out, err);
     *out = NULL;
-    if (options != NULL && options->struct_size == 0)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start from SW_PLAN_OPTIONS_INIT",
-                       "the plan's options have no size");
+    SW_NEED(model, err);
+    SW_NEED(mesh, err);
+    SW_TRY(sw_options_read(&choices, options, &type, err));
     SW_TRY(sw_plan_make_empty(&plan, mesh, err));
     plan->sequence_parallel = !choices.no_sequence_parallel;
     plan->loss_parallel = choices.loss_parallel;
@@ -149,7 +144,10 @@ sw_status sw_plan_model_folder(sw_plan **out, const char *model_path, const char
     sw_model *model = NULL;
     sw_mesh *mesh = NULL;
 
+    SW_NEED(out, err);
     *out = NULL;
+    SW_NEED(model_path, err);
+    SW_NEED(axes, err);
     SW_TRY(sw_model_open(&model, model_path, err));
     sw_status status = sw_mesh_create(&mesh, axes, 0, err);
     if (status == SW_OK)
@@ -167,12 +165,15 @@ sw_status sw_plan_model_folder(sw_plan **out, const char *model_path, const char
 
 size_t sw_plan_boundary_count(const sw_plan *plan)
 {
-    return plan->n_specs;
+    return plan == NULL ? 0 : plan->n_specs;
 }
 
 bool sw_plan_boundary(const sw_plan *plan, size_t i, sw_boundary_info *out)
 {
-    if (i >= plan->n_specs)
+    if (out == NULL)
+        return false;
+    *out = (sw_boundary_info){0};
+    if (i >= sw_plan_boundary_count(plan))
         return false;
     const sw_spec *s = &plan->specs[i];
     *out = (sw_boundary_info){s->fqn,      s->type,    s->n_params, s->needs_cp_attn, s->is_terminal,
@@ -182,13 +183,16 @@ bool sw_plan_boundary(const sw_plan *plan, size_t i, sw_boundary_info *out)
 
 size_t sw_plan_find(const sw_plan *plan, const char *fqn)
 {
-    const sw_spec *s = sw_plan_find_spec(plan, fqn, strlen(fqn));
+    const sw_spec *s = plan == NULL || fqn == NULL ? NULL : sw_plan_find_spec(plan, fqn, strlen(fqn));
     return s == NULL ? (size_t)-1 : (size_t)(s - plan->specs);
 }
 
 bool sw_plan_param(const sw_plan *plan, size_t i, size_t j, sw_param_plan *out)
 {
-    if (i >= plan->n_specs || j >= plan->specs[i].n_params)
+    if (out == NULL)
+        return false;
+    *out = (sw_param_plan){0};
+    if (i >= sw_plan_boundary_count(plan) || j >= plan->specs[i].n_params)
         return false;
     const sw_spec_param *p = &plan->specs[i].params[j];
     const sw_facts *f = &plan->facts[p->facts];
@@ -210,17 +214,17 @@ bool sw_plan_param(const sw_plan *plan, size_t i, size_t j, sw_param_plan *out)
 
 const sw_mesh *sw_plan_mesh(const sw_plan *plan)
 {
-    return plan->mesh;
+    return plan == NULL ? NULL : plan->mesh;
 }
 
 uint64_t sw_plan_fingerprint(const sw_plan *plan)
 {
-    return plan->fingerprint;
+    return plan == NULL ? 0 : plan->fingerprint;
 }
 
 const sw_report *sw_plan_findings(const sw_plan *plan)
 {
-    return plan->report;
+    return plan == NULL ? NULL : plan->report;
 }
 
 void sw_text_free(char *text)

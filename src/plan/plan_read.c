@@ -437,7 +437,9 @@ sw_status sw_plan_load(sw_plan **out, const char *path, sw_error *err)
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};
 
+    SW_NEED(out, err);
     *out = NULL;
+    SW_NEED(path, err);
     SW_TRY(sw_file_map_open(&map, path, SW_PLAN_MAX_BYTES, err));
     if (sw_file_is_lfs_pointer(map))
         return SW_FAIL(err, SW_E_FORMAT, "fetch the file itself: git lfs pull",

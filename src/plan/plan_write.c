@@ -616,8 +616,11 @@ sw_status sw_plan_json(const sw_plan *plan, char **text, size_t *length, sw_erro
 {
     sw_buffer buffer = {0};
 
+    SW_NEED(text, err);
     *text = NULL;
-    *length = 0;
+    if (length != NULL)
+        *length = 0;
+    SW_NEED(plan, err);
     sw_status status = sw_plan_write(plan, &buffer, err);
     if (status == SW_OK && sw_buffer_text(&buffer) == NULL)
         status = SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to write a plan");
@@ -626,15 +629,18 @@ sw_status sw_plan_json(const sw_plan *plan, char **text, size_t *length, sw_erro
         return status;
     }
     *text = buffer.bytes;
-    *length = buffer.length;
+    if (length != NULL)
+        *length = buffer.length;
     return SW_OK;
 }
 
 sw_status sw_plan_save(const sw_plan *plan, const char *path, sw_error *err)
 {
     sw_buffer buffer = {0};
-    sw_status status = sw_plan_write(plan, &buffer, err);
 
+    SW_NEED(plan, err);
+    SW_NEED(path, err);
+    sw_status status = sw_plan_write(plan, &buffer, err);
     if (status == SW_OK)
         status = sw_file_write_atomic(path, buffer.bytes, buffer.length, err);
     sw_buffer_clear(&buffer);

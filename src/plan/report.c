@@ -33,6 +33,7 @@ const char *sw_severity_name(sw_severity severity)
 
 sw_status sw_report_create(sw_report **out, sw_error *err)
 {
+    SW_NEED(out, err);
     *out = NULL;
     sw_report *report = sw_alloc_zero(1, sizeof *report);
     if (report != NULL)
@@ -56,20 +57,20 @@ void sw_report_destroy(sw_report *report)
 
 size_t sw_report_count(const sw_report *report)
 {
-    return report->n_findings;
+    return report == NULL ? 0 : report->n_findings;
 }
 
 size_t sw_report_count_of(const sw_report *report, sw_severity severity)
 {
     size_t n = 0;
-    for (size_t i = 0; i < report->n_findings; i++)
+    for (size_t i = 0; i < sw_report_count(report); i++)
         n += report->findings[i].severity == severity;
     return n;
 }
 
 const sw_finding *sw_report_finding(const sw_report *report, size_t i)
 {
-    return i < report->n_findings ? &report->findings[i] : NULL;
+    return i < sw_report_count(report) ? &report->findings[i] : NULL;
 }
 
 bool sw_report_is_cut(const sw_report *report)

@@ -38,41 +38,6 @@ static void options_may_be_left_out(void **state)
     sw_model_close(model);
 }
 
-static void options_of_an_older_header_are_read_as_far_as_they_go(void **state)
-{
-    sw_model *model = tiny_open(LLAMA, NULL);
-    sw_mesh *mesh = NULL;
-    sw_plan *plan = NULL;
-    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
-    (void)state;
-    options.no_sequence_parallel = true;
-    options.loss_parallel = true;
-    options.struct_size = offsetof(sw_plan_options, loss_parallel); /* before the second field was there */
-    assert_int_equal(sw_mesh_create(&mesh, "tp=2", 0, NULL), SW_OK);
-    assert_int_equal(sw_plan_create(&plan, model, mesh, &options, NULL), SW_OK);
-    assert_false(plan->sequence_parallel);
-    assert_false(plan->loss_parallel);
-    sw_plan_destroy(plan);
-    sw_mesh_destroy(mesh);
-    sw_model_close(model);
-}
-
-static void options_without_a_size_are_refused(void **state)
-{
-    sw_model *model = tiny_open(LLAMA, NULL);
-    sw_mesh *mesh = NULL;
-    sw_plan *plan = NULL;
-    sw_plan_options options = {0};
-    sw_error err = {0};
-    (void)state;
-    assert_int_equal(sw_mesh_create(&mesh, "tp=2", 0, NULL), SW_OK);
-    assert_int_equal(sw_plan_create(&plan, model, mesh, &options, &err), SW_E_ARGUMENT);
-    assert_non_null(strstr(err.help, "SW_PLAN_OPTIONS_INIT"));
-    assert_null(plan);
-    sw_mesh_destroy(mesh);
-    sw_model_close(model);
-}
-
 /* ---- what a plan answers ---- */
 
 static void a_plan_answers_by_index_and_by_name(void **state)
@@ -435,8 +400,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_may_be_left_out),
-        cmocka_unit_test(options_of_an_older_header_are_read_as_far_as_they_go),
-        cmocka_unit_test(options_without_a_size_are_refused),
         cmocka_unit_test(a_plan_answers_by_index_and_by_name),
         cmocka_unit_test(what_is_not_there_is_said),
         cmocka_unit_test(the_head_is_terminal_and_nothing_else),
