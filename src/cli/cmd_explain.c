@@ -140,7 +140,7 @@ static sw_status run_explain(sw_run *run, sw_error *err)
 const sw_command sw_command_explain = {
     .name = "explain",
     .summary = "explain a plan file, or check it against a model",
-    .usage = "PLAN [NAME|GLOB] [--rank R] [--all] [--json] | --check PLAN MODEL [--json] | --rules",
+    .usage = "PLAN [NAME|GLOB] [--rank R] [-a] [--json] | --check PLAN MODEL | --rules",
     .description =
         "Explain a plan file: boundaries, parameters, transitions and what they cost. NAME is a boundary\n"
         "or parameter (with all that is below it); a GLOB such as '*.mlp' is held against both.\n",

@@ -186,7 +186,7 @@ static void command_lines_that_are_wrong(void **state)
                "help: did you mean '--loss-parallel'? --help lists the options\n");
     line_fails("explain", 2,
                "shardwright: explain needs a plan file, 0 operands given\n"
-               "help: usage: shardwright explain PLAN [NAME|GLOB] [--rank R] [--all]\n");
+               "help: usage: shardwright explain PLAN [NAME|GLOB] [--rank R] [--all] [--json]\n");
     line_fails("explain --check plan.json", 2,
                "shardwright: explain --check needs a plan file and a model, 1 operand given\n"
                "help: usage: shardwright explain --check PLAN MODEL\n");
