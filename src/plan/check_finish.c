@@ -121,6 +121,23 @@ static sw_status check_span(sw_plan *work, sw_override_names *names, const sw_sp
     return SW_OK;
 }
 
+/* Does it stand inside a block of experts? A file does not say so. */
+static bool is_in_block(const sw_plan *plan, const sw_spec *spec)
+{
+    enum { MOST_LEVELS = 4 }; /* a file may name a boundary with thousands of dots */
+    uint32_t n_levels = 0;
+
+    for (uint32_t n = spec->fqn_length; n-- > 0 && n_levels < MOST_LEVELS;) {
+        if (spec->fqn[n] != '.')
+            continue;
+        const sw_spec *above = sw_plan_find_spec(plan, spec->fqn, n);
+        if (above != NULL && above->type == SW_BOUNDARY_MOE_MLP)
+            return true;
+        n_levels++;
+    }
+    return false;
+}
+
 /* Where boundaries stand in the model; one that is no module of it keeps the layer that is said. */
 static sw_status find_modules(sw_plan *work, const sw_model *model, sw_error *err)
 {
@@ -130,6 +147,7 @@ static sw_status find_modules(sw_plan *work, const sw_model *model, sw_error *er
         sw_spec *s = &work->specs[i];
         SW_TRY(sw_override_find_module(&names, s->fqn, s->fqn_length, &s->module, err));
         SW_TRY(check_span(work, &names, s, err));
+        s->in_moe = is_in_block(work, s);
         if (s->module != SW_NO_MODULE && model->n_params > 0)
             s->layer = model->params[model->modules[s->module].first_param].layer;
         else if (s->is_tied_alias)

@@ -21,28 +21,14 @@ static bool cuts_sequence(const sw_io *io)
     return false;
 }
 
-/* Does it stand inside a block of experts? A shared expert gets what its block hands it. */
-static bool is_in_block(const sw_plan *plan, const sw_spec *spec)
-{
-    enum { MOST_LEVELS = 4 }; /* a file may name a boundary with thousands of dots */
-    uint32_t n_levels = 0;
-
-    for (uint32_t n = spec->fqn_length; n-- > 0 && n_levels < MOST_LEVELS;) {
-        if (spec->fqn[n] != '.')
-            continue;
-        const sw_spec *above = sw_plan_find_spec(plan, spec->fqn, n);
-        if (above != NULL && above->type == SW_BOUNDARY_MOE_MLP)
-            return true;
-        n_levels++;
-    }
-    return false;
-}
-
-/* Follows the plan's switch: overrides choose contracts of their own, and towers run without it. */
-static bool follows_switch(const sw_plan *plan, const sw_spec *spec)
+/*
+ * Follows the plan's switch: overrides choose contracts of their own, towers run without it, and a shared
+ * expert gets what its block hands it.
+ */
+static bool follows_switch(const sw_spec *spec)
 {
     return spec->n_overrides == 0 && !spec->is_tower && (spec->in_src.n > 0 || spec->out_dst.n > 0) &&
-           !is_in_block(plan, spec);
+           !spec->in_moe;
 }
 
 static void check_sequence_parallel(sw_plan *work)
@@ -53,7 +39,7 @@ static void check_sequence_parallel(sw_plan *work)
     for (uint32_t i = 0; i < work->n_specs; i++) {
         const sw_spec *s = &work->specs[i];
         bool is_cut = cuts_sequence(&s->in_src) || cuts_sequence(&s->out_dst);
-        if (!follows_switch(work, s))
+        if (!follows_switch(s))
             continue;
         n_following++;
         n_cut += is_cut;
