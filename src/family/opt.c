@@ -1,7 +1,8 @@
 /*
  * OPT. fc1 and fc2 stand directly in the layer; the position table has two extra rows; both the layers and
  * the decoder have a `final_layer_norm`. opt-350m embeds in fewer dimensions than it computes in: project_in
- * and project_out stand beside the embedding then, and its decoder has no final norm.
+ * stands behind the embedding then, project_out before the head, and its decoder has no final norm. The class
+ * registers what works behind the layers before them; the table is in the order of the work.
  */
 #include "family/families.h"
 #include "family/rows.h"
@@ -12,10 +13,7 @@
 static const sw_family_row rows[] = {
     SW_TOKENS("model.decoder.embed_tokens.weight", "vocab, embed_dim"),
     SW_POSITION("model.decoder.embed_positions.weight", "positions + 2, hidden"),
-    SW_WHOLE("model.decoder.project_out.weight", "embed_dim, hidden", .when = NARROW),
     SW_WHOLE("model.decoder.project_in.weight", "hidden, embed_dim", .when = NARROW),
-    SW_NORM("model.decoder.final_layer_norm.weight", "hidden", .when = "embed_dim == hidden"),
-    SW_NORM("model.decoder.final_layer_norm.bias", "hidden", .when = "embed_dim == hidden"),
     SW_COLUMN_HEADS(AT "self_attn.k_proj.weight", "hidden, hidden"),
     SW_COLUMN_HEADS(AT "self_attn.k_proj.bias", "hidden", .when = "attention_bias"),
     SW_COLUMN_HEADS(AT "self_attn.v_proj.weight", "hidden, hidden"),
@@ -32,6 +30,9 @@ static const sw_family_row rows[] = {
     SW_BIAS(AT "fc2.bias", "hidden", .when = "attention_bias"),
     SW_NORM(AT "final_layer_norm.weight", "hidden"),
     SW_NORM(AT "final_layer_norm.bias", "hidden"),
+    SW_NORM("model.decoder.final_layer_norm.weight", "hidden", .when = "embed_dim == hidden"),
+    SW_NORM("model.decoder.final_layer_norm.bias", "hidden", .when = "embed_dim == hidden"),
+    SW_WHOLE("model.decoder.project_out.weight", "embed_dim, hidden", .when = NARROW),
     SW_LM_HEAD("lm_head.weight", "vocab, embed_dim", .when = "tied == 0"),
     SW_ROWS_END,
 };

@@ -78,15 +78,11 @@ static void place_specs(sw_plan *plan)
         sw_spec *s = &plan->specs[i];
         bool is_layer = main_ != NULL && s->layer >= 0 && !s->is_tower && layer_prefix(s) == prefix &&
                         memcmp(s->fqn, main_->fqn, prefix) == 0;
-        /* A norm outside the layers is the last one, wherever it was registered, unless it is the
-         * embedding's. */
-        bool is_end =
-            s->type == SW_BOUNDARY_LM_HEAD || (s->type == SW_BOUNDARY_NORM && strstr(s->fqn, "emb") == NULL);
+        bool is_end = after || s->type == SW_BOUNDARY_LM_HEAD;
         if (is_layer)
             s->pp_stage = stage_of_layer(plan, (uint32_t)s->layer);
         else
-            s->pp_stage =
-                (after || is_end) && !s->is_tower && s->type != SW_BOUNDARY_EMBED ? plan->n_stages - 1 : 0;
+            s->pp_stage = is_end && !s->is_tower && s->type != SW_BOUNDARY_EMBED ? plan->n_stages - 1 : 0;
         after = after || is_layer;
     }
 }
