@@ -61,7 +61,8 @@ enum {
     SW_ROW_F32 = 1u << 6,         /* F32 in the checkpoint whatever the config's dtype */
     SW_ROW_QUANTISED = 1u << 7,   /* stored in U8 blocks by MXFP4: dims count bytes or groups, see the row */
     SW_ROW_UNQUANTISED = 1u << 8, /* a matrix that an FP8 checkpoint leaves in the config's dtype (eh_proj) */
-    SW_ROW_IN_GROUPS = 1u << 9 /* cut in the groups of 32 that a QUANTISED weight beside it keeps together */
+    SW_ROW_IN_GROUPS = 1u << 9, /* cut in the groups of 32 that a QUANTISED weight beside it keeps together */
+    SW_ROW_CENTRED = 1u << 10 /* a FULL_NORM that takes off the mean first (LayerNorm): reduced over tp too */
 };
 
 /* One parameter of a family. Strings are static. */
@@ -83,7 +84,7 @@ typedef struct sw_family_row {
 typedef const sw_family_row *sw_family_block;
 
 /* A config key and the attribute it gives. A dotted key looks into nested objects ("attn_config.kv_n_heads").
- */
+ * "attn_type=multiquery_attention" is a key whose value is a word: 1 for this one, 0 for any other. */
 typedef struct sw_spelling {
     const char *key;
     sw_attr attr;

@@ -1,11 +1,13 @@
 /*
  * MPT. Fused [q | k | v] called Wqkv, an MLP without gate, ALiBi, no biases. The checkpoints of the older
- * class have biases where no_bias is false, and a position table where ALiBi is off.
+ * class have biases where no_bias is false, a position table where ALiBi is off, and with qk_ln layer norms
+ * over all heads of q and of k. In multiquery_attention there is one key head, whatever kv_n_heads says.
  */
 #include "family/families.h"
 #include "family/rows.h"
 
-#define AT "transformer.blocks.#."
+#define AT         "transformer.blocks.#."
+#define LAYER_NORM (SW_ROW_FULL_NORM | SW_ROW_CENTRED)
 
 static const sw_family_row rows[] = {
     SW_TOKENS("transformer.wte.weight", "vocab, hidden"),
@@ -14,6 +16,14 @@ static const sw_family_row rows[] = {
     SW_NORM(AT "norm_1.bias", "hidden", .when = "!no_bias"),
     SW_QKV(SW_LAYOUT_QKV_STACKED, AT "attn.Wqkv.weight", "(heads + 2*kv_heads) * head_dim, hidden"),
     SW_QKV(SW_LAYOUT_QKV_STACKED, AT "attn.Wqkv.bias", "(heads + 2*kv_heads) * head_dim", .when = "!no_bias"),
+    SW_NORM(AT "attn.q_ln.weight", "heads * head_dim", .layout = SW_LAYOUT_HEADS, .flags = LAYER_NORM,
+            .when = "qk_norm"),
+    SW_NORM(AT "attn.q_ln.bias", "heads * head_dim", .layout = SW_LAYOUT_HEADS,
+            .when = "qk_norm && !no_bias"),
+    SW_NORM(AT "attn.k_ln.weight", "kv_heads * head_dim", .layout = SW_LAYOUT_KV_HEADS, .flags = LAYER_NORM,
+            .when = "qk_norm"),
+    SW_NORM(AT "attn.k_ln.bias", "kv_heads * head_dim", .layout = SW_LAYOUT_KV_HEADS,
+            .when = "qk_norm && !no_bias"),
     SW_ROWWISE_HEADS(AT "attn.out_proj.weight", "hidden, hidden"),
     SW_BIAS(AT "attn.out_proj.bias", "hidden", .when = "!no_bias"),
     SW_NORM(AT "norm_2.weight", "hidden"),
@@ -32,8 +42,10 @@ static const char *const architectures[] = {"MptForCausalLM", "MptModel", NULL};
 static const char *const model_types[] = {"mpt", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 static const sw_spelling spellings[] = {
-    {"expansion_ratio", SW_ATTR_MIXER_EXPAND},
-    {NULL,              SW_ATTR_NONE        },
+    {"expansion_ratio",                            SW_ATTR_MIXER_EXPAND},
+    {"attn_config.qk_ln",                          SW_ATTR_QK_NORM     },
+    {"attn_config.attn_type=multiquery_attention", SW_ATTR_MULTI_QUERY },
+    {NULL,                                         SW_ATTR_NONE        },
 };
 static const sw_default defaults[] = {
     {SW_ATTR_ALIBI,        "1"            },
@@ -43,6 +55,10 @@ static const sw_default defaults[] = {
     {SW_ATTR_TIED,         "1"            },
     {SW_ATTR_NONE,         NULL           },
 };
+static const sw_default forced[] = {
+    {SW_ATTR_KV_HEADS, "multi_query + !multi_query*kv_heads"},
+    {SW_ATTR_NONE,     NULL                                 },
+};
 
 const sw_family sw_family_mpt = {
     .name = "mpt",
@@ -51,4 +67,5 @@ const sw_family sw_family_mpt = {
     .blocks = blocks,
     .spellings = spellings,
     .defaults = defaults,
+    .forced = forced,
 };

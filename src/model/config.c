@@ -5,6 +5,7 @@
 #include "model/config.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -126,17 +127,34 @@ static sw_status read_dtype(reading *r)
     return SW_OK;
 }
 
+/* One attribute, from the key that spells it; unchanged when `object` has no such key. */
+static sw_status read_spelling(reading *r, const sw_spelling *spelling, const json_t *object)
+{
+    sw_attributes *a = &r->config->attributes;
+    const char *word = strchr(spelling->key, '=');
+    char key[64];
+    (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(spelling->key, "="), spelling->key);
+    const json_t *value = sw_config_at(object, key);
+    if (value == NULL || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0))
+        return SW_OK;
+    if (word == NULL) {
+        SW_TRY(sw_config_integer(&r->source, key, value, 0, MAX_NUMBER, &a->value[spelling->attr]));
+    } else {
+        const char *text = NULL;
+        SW_TRY(sw_config_string(&r->source, key, value, r->config->arena, &text));
+        a->value[spelling->attr] = strcmp(text, word + 1) == 0;
+    }
+    a->is_set[spelling->attr] = true;
+    a->is_stated[spelling->attr] = true;
+    return SW_OK;
+}
+
 /* Attributes that have no value yet and that a key of `object` gives. */
 static sw_status read_spellings(reading *r, const sw_spelling *spelling, const json_t *object)
 {
-    sw_attributes *a = &r->config->attributes;
     for (; spelling != NULL && spelling->key != NULL; spelling++) {
-        const json_t *value = a->is_set[spelling->attr] ? NULL : sw_config_at(object, spelling->key);
-        if (value == NULL || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0))
-            continue;
-        SW_TRY(sw_config_integer(&r->source, spelling->key, value, 0, MAX_NUMBER, &a->value[spelling->attr]));
-        a->is_set[spelling->attr] = true;
-        a->is_stated[spelling->attr] = true;
+        if (!r->config->attributes.is_set[spelling->attr])
+            SW_TRY(read_spelling(r, spelling, object));
     }
     return SW_OK;
 }

@@ -102,6 +102,8 @@ static const char *other_difference(const sw_facts *a, const sw_facts *b)
         return "trained";
     if (((a->flags ^ b->flags) & SW_ROW_FULL_NORM) != 0)
         return "full_norm";
+    if (((a->flags ^ b->flags) & SW_ROW_CENTRED) != 0)
+        return "centred";
     if (((a->flags & in_groups) == 0) != ((b->flags & in_groups) == 0))
         return "in_groups";
     return a->is_rank0_only != b->is_rank0_only ? "added_on" : NULL;

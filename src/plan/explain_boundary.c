@@ -191,7 +191,8 @@ static void put_list(const sw_explain *e, const char *title, const char *colon, 
 
 // clang-format off
 static const struct { const char *op, *words; } inner_words[] = {
-    { "mean_square",           "the ranks' sums make the mean over all heads" },
+    { "mean",                  "the ranks' sums make the mean over all heads" },
+    { "mean_square",           "the ranks' sums make the mean square over all heads" },
     { "sum_routed_output",     "the ranks' experts make parts of the routed output" },
     { "sum_routed_input_grad", "backward: the ranks' experts make parts of their input's gradient" },
 };

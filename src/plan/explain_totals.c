@@ -125,7 +125,7 @@ static void count_inside(const sw_explain *e, volume *v, const sw_spec *spec, ui
 
     for (uint32_t i = 0; i < spec->n_inner; i++) {
         const sw_inner *inner = &spec->inner[i];
-        bool is_statistic = strcmp(inner->op, "mean_square") == 0; /* one number of 4 bytes, both ways */
+        bool is_statistic = strncmp(inner->op, "mean", 4) == 0; /* one number of 4 bytes, both ways */
         bool is_backward = strcmp(inner->op, "sum_routed_input_grad") == 0;
         uint64_t of = is_statistic ? 2 : width;
         traffic *t = &v->of[inner->axis][SW_COLL_ALL_REDUCE];

@@ -172,23 +172,33 @@ static sw_status add_inner(sw_plan *plan, sw_spec *spec, sw_inner inner, sw_erro
     return SW_OK;
 }
 
-/* A norm over all heads sees only its rank's: the mean of squares is summed over tp, shared key heads once.
- */
-static sw_status mean_squares(sw_plan *plan, sw_spec *spec, sw_error *err)
+/* A statistic of the norm p, over tp. */
+static sw_status add_statistic(sw_plan *plan, sw_spec *spec, const char *op, const sw_spec_param *p,
+                               sw_error *err)
+{
+    const char **params = sw_arena_zero(plan->arena, 1, sizeof *params);
+    char *path = sw_arena_copy(plan->arena, p->path, p->path_length);
+
+    if (params == NULL || path == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the region of %s", spec->fqn);
+    params[0] = path;
+    sw_inner inner = {.op = op, .axis = SW_AXIS_TP, .n_params = 1, .params = params};
+    inner.replicas = replicas_of(&plan->facts[p->facts].places.on[SW_ON_TP]);
+    return add_inner(plan, spec, inner, err);
+}
+
+/* A norm over all heads sees only its rank's: the mean of squares is summed over tp, shared key heads once; a
+ * layer norm takes off the mean before, which is summed the same way. */
+static sw_status add_statistics(sw_plan *plan, sw_spec *spec, sw_error *err)
 {
     for (uint32_t i = 0; i < spec->n_params; i++) {
         const sw_spec_param *p = &spec->params[i];
         const sw_facts *f = &plan->facts[p->facts];
         if ((f->flags & SW_ROW_FULL_NORM) == 0 || f->places.on[SW_ON_TP].kind != SW_PLACE_SHARD)
             continue;
-        const char **params = sw_arena_zero(plan->arena, 1, sizeof *params);
-        char *path = sw_arena_copy(plan->arena, p->path, p->path_length);
-        if (params == NULL || path == NULL)
-            return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the region of %s", spec->fqn);
-        params[0] = path;
-        sw_inner inner = {.op = "mean_square", .axis = SW_AXIS_TP, .n_params = 1, .params = params};
-        inner.replicas = replicas_of(&f->places.on[SW_ON_TP]);
-        SW_TRY(add_inner(plan, spec, inner, err));
+        if ((f->flags & SW_ROW_CENTRED) != 0)
+            SW_TRY(add_statistic(plan, spec, "mean", p, err));
+        SW_TRY(add_statistic(plan, spec, "mean_square", p, err));
     }
     return SW_OK;
 }
@@ -210,7 +220,7 @@ sw_status sw_finish_gradients(sw_plan *plan, sw_error *err)
     for (uint32_t i = 0; i < plan->n_specs && status == SW_OK; i++) {
         sw_spec *spec = &plan->specs[i];
         region r = look(plan, spec);
-        status = mean_squares(plan, spec, err);
+        status = add_statistics(plan, spec, err);
         /* An explicit ep axis: every rank runs its own experts on all tokens, and the outputs are summed
          * inside. */
         if (status == SW_OK && r.is_moe && plan->ep_mode == SW_EP_AXIS)

@@ -153,7 +153,7 @@ typedef struct sw_ep_stack {
 } sw_ep_stack;
 
 typedef struct sw_inner {
-    const char *op; /* "mean_square", "sum_routed_output", "sum_routed_input_grad" */
+    const char *op; /* "mean", "mean_square", "sum_routed_output", "sum_routed_input_grad" */
     sw_axis axis;
     uint32_t n_params;
     const char **params; /* relative paths */

@@ -23,6 +23,7 @@ typedef struct draft {
     sw_facts facts;
     bool has_dims;
     bool is_full_norm;
+    bool is_centred;
     bool is_in_groups;
 } draft;
 
@@ -192,6 +193,7 @@ static const sw_plan_key facts_keys[] = {
     SW_KEY_OPTIONAL("trained", sw_plan_read_bool, draft, facts.is_trained),
     SW_KEY_OPTIONAL("reason", read_reason, draft, facts.reason),
     SW_KEY_OPTIONAL("full_norm", sw_plan_read_bool, draft, is_full_norm),
+    SW_KEY_OPTIONAL("centred", sw_plan_read_bool, draft, is_centred),
     SW_KEY_OPTIONAL("in_groups", sw_plan_read_bool, draft, is_in_groups),
     SW_KEY_OPTIONAL("overridden", sw_plan_read_bool, draft, facts.is_placed),
     SW_KEY_OPTIONAL("added_on", read_added_on, draft, facts.is_rank0_only),
@@ -216,8 +218,9 @@ static bool parse_facts(sw_plan_reader *r, uint32_t *out)
         sw_plan_usual_dims(shape->n_dims, &d.facts.out_dim, &d.facts.in_dim);
     if (d.facts.out_dim >= (int)shape->n_dims || d.facts.in_dim >= (int)shape->n_dims)
         return sw_plan_refuse(r, "", "dims: the tensor has %u dims", shape->n_dims);
-    d.facts.flags =
-        (d.is_full_norm ? (uint32_t)SW_ROW_FULL_NORM : 0) | (d.is_in_groups ? (uint32_t)SW_ROW_IN_GROUPS : 0);
+    d.facts.flags = (d.is_full_norm ? (uint32_t)SW_ROW_FULL_NORM : 0) |
+                    (d.is_centred ? (uint32_t)SW_ROW_CENTRED : 0) |
+                    (d.is_in_groups ? (uint32_t)SW_ROW_IN_GROUPS : 0);
     *out = sw_plan_intern_facts(r->plan, &d.facts);
     return *out != UINT32_MAX || sw_plan_no_memory(r);
 }

@@ -14,7 +14,7 @@
 
 enum { NOT_GIVEN = INT32_MIN };
 
-static const char *const inner_ops[] = {"mean_square", "sum_routed_input_grad", "sum_routed_output"};
+static const char *const inner_ops[] = {"mean", "mean_square", "sum_routed_input_grad", "sum_routed_output"};
 
 static uint32_t index_of(const sw_plan_reader *r, const sw_spec *spec)
 {

@@ -159,6 +159,8 @@ static void put_facts(sw_json_writer *w, const sw_facts *f)
         put_string(w, "reason", f->reason);
     if ((f->flags & SW_ROW_FULL_NORM) != 0)
         put_bool(w, "full_norm", true);
+    if ((f->flags & SW_ROW_CENTRED) != 0)
+        put_bool(w, "centred", true);
     if ((f->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) != 0)
         put_bool(w, "in_groups", true);
     if (f->is_placed)

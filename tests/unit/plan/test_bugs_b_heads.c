@@ -3,10 +3,12 @@
  * piece is never less than a head; what cannot be is refused before anything is loaded, with the degrees that
  * can.
  */
+#include "plan_text.h"
 #include "tiny_model.h"
 
 #include <string.h>
 
+#include "base/status.h"
 #include "plan/layout.h"
 
 #define L  "model.layers.0."
@@ -170,6 +172,36 @@ static void its_mean_square_counts_every_key_value_head_once(void **state)
     assert_int_equal(spec->inner[0].replicas, 1);
     assert_string_equal(spec->inner[1].params[0], "k_norm.weight");
     assert_int_equal(spec->inner[1].replicas, 2);
+    tiny_drop(&t);
+}
+
+static void a_layer_norm_over_all_heads_sums_its_mean_before_its_mean_square(void **state)
+{
+    static const char *const expected[][2] = {
+        {"mean",        "q_ln.weight"},
+        {"mean_square", "q_ln.weight"},
+        {"mean",        "k_ln.weight"},
+        {"mean_square", "k_ln.weight"},
+    };
+    tiny t = TINY_PLAN(.config = "'architectures': ['MPTForCausalLM'], 'model_type': 'mpt', 'd_model': 32, "
+                                 "'n_layers': 1, 'n_heads': 8, 'vocab_size': 64, 'max_seq_len': 16, "
+                                 "'no_bias': false, 'attn_config': {'qk_ln': true, 'attn_type': "
+                                 "'grouped_query_attention', 'kv_n_heads': 2}",
+                       .mesh = "tp=4");
+    const sw_spec *spec = tiny_spec(&t, "transformer.blocks.0.attn");
+    (void)state;
+    assert_int_equal(spec->n_inner, SW_COUNT(expected));
+    for (uint32_t i = 0; i < SW_COUNT(expected); i++) {
+        assert_string_equal(spec->inner[i].op, expected[i][0]);
+        assert_string_equal(spec->inner[i].params[0], expected[i][1]);
+        assert_int_equal(spec->inner[i].replicas, i < 2 ? 1 : 2);
+    }
+    tiny_rows(&t, "transformer.blocks.0.attn.q_ln.bias", 3, "24:32");
+    tiny_rows(&t, "transformer.blocks.0.attn.k_ln.bias", 3, "4:8");
+    tiny_grads(&t, "transformer.blocks.0.attn.k_ln.bias", "tp/2 kv_replica");
+    char *text = plan_text(t.plan);
+    plan_same_again(text);
+    sw_text_free(text);
     tiny_drop(&t);
 }
 
@@ -346,6 +378,7 @@ int main(void)
         cmocka_unit_test(uneven_heads_are_refused_with_the_legal_list),
         cmocka_unit_test(a_norm_over_all_heads_is_cut_with_the_heads_that_a_rank_holds),
         cmocka_unit_test(its_mean_square_counts_every_key_value_head_once),
+        cmocka_unit_test(a_layer_norm_over_all_heads_sums_its_mean_before_its_mean_square),
         cmocka_unit_test(an_unknown_family_with_a_norm_over_all_heads_is_cut_the_same),
         cmocka_unit_test(attributes_stay_whole_where_the_projections_do),
         cmocka_unit_test(attributes_are_divided_where_the_projections_are),
