@@ -63,6 +63,17 @@ static bool is_another_form(const sw_class *class_, const sw_shape *stored, cons
            (n_dims == 2 && stored->dims[0] == dims[1] && stored->dims[1] == dims[0]);
 }
 
+/* Two values of 4 bits in each byte, along the columns (NVFP4). */
+static bool is_packed(const sw_tensor_entry *t, const uint64_t *dims, uint32_t n_dims)
+{
+    const uint64_t *stored = t->shape->dims;
+    uint32_t last = n_dims - 1;
+
+    return t->dtype == SW_DTYPE_U8 && n_dims >= 2 && t->shape->n_dims == n_dims &&
+           memcmp(stored, dims, last * sizeof *dims) == 0 && dims[last] % 2 == 0 &&
+           stored[last] == dims[last] / 2;
+}
+
 static void check_shape(sw_plan *plan, const sw_model *model, const sw_tensor_entry *t,
                         const sw_class *class_, const sw_family_row *row, int32_t layer)
 {
@@ -73,7 +84,8 @@ static void check_shape(sw_plan *plan, const sw_model *model, const sw_tensor_en
 
     if ((class_->flags & SW_ROW_BUFFER) != 0 ||
         !sw_row_shape(model->family, row, &model->config.attributes, layer, dims, &n_dims) ||
-        same_dims(t->shape, dims, n_dims, 0) || (t->shape->elems == 1 && n_dims == 0))
+        same_dims(t->shape, dims, n_dims, 0) || is_packed(t, dims, n_dims) ||
+        (t->shape->elems == 1 && n_dims == 0))
         return;
     shape_text(t->shape->dims, t->shape->n_dims, stored, sizeof stored);
     shape_text(dims, n_dims, said, sizeof said);

@@ -230,6 +230,31 @@ static void a_scale_for_a_whole_tensor_is_whole(void **state)
     tiny_drop(&t);
 }
 
+#define NVFP4 "'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4'}"
+#define NVFP4_SCALES(name, shape)                                                                            \
+    name ".weight_scale F8_E4M3 " shape "\n" name ".weight_scale_2 F32 1\n" name ".input_scale F32 1\n"
+
+static void two_values_in_a_byte_are_the_shape_of_the_config(void **state)
+{
+    tiny t = TINY_PLAN(.config = LLAMA("32", "64", NVFP4),
+                       .params = MLP "gate_proj.weight U8 64x16\n" NVFP4_SCALES(MLP "gate_proj", "64x2") MLP
+                       "down_proj.weight U8 32x32\n" NVFP4_SCALES(MLP "down_proj", "32x4"),
+                       .mesh = "tp=2");
+    (void)state;
+    tiny_silent(&t, "shape_mismatch");
+    tiny_rows(&t, MLP "gate_proj.weight", 1, "32:64");
+    tiny_rows(&t, MLP "gate_proj.weight_scale", 1, "32:64");
+    tiny_rows(&t, MLP "down_proj.weight", 1, "16:32");
+    tiny_rows(&t, MLP "down_proj.weight_scale", 1, "2:4");
+    tiny_rows(&t, MLP "down_proj.weight_scale_2", 1, "all");
+    tiny_drop(&t);
+    /* other bytes than those two to one are no packing */
+    t = TINY_PLAN(.config = LLAMA("32", "64", NVFP4), .params = MLP "gate_proj.weight U8 32x32\n",
+                  .mesh = "dp=2");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "shape_mismatch", "is [32, 32], config.json gives [64, 32]", NULL);
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +270,7 @@ int main(void)
         cmocka_unit_test(group_scales_are_cut_with_their_packed_weight),
         cmocka_unit_test(scales_that_do_not_fit_their_weight_are_refused),
         cmocka_unit_test(a_scale_for_a_whole_tensor_is_whole),
+        cmocka_unit_test(two_values_in_a_byte_are_the_shape_of_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
