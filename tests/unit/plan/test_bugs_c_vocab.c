@@ -63,6 +63,40 @@ static void ranks_beyond_the_vocabulary_hold_nothing(void **state)
     tiny_drop(&t);
 }
 
+#define UNEVEN(rows, tp, what, padded)                                                                       \
+    {                                                                                                        \
+        LLAMA(rows, "true"), EMBED " F32 " rows "x8\n", "tp=" tp,                                            \
+            EMBED ": " rows " vocabulary rows over tp=" tp ": " what,                                        \
+            "pad the vocabulary to " padded " rows for equal chunks"                                         \
+    }
+
+static void the_warning_counts_full_short_and_empty_ranks(void **state)
+{
+    static const struct {
+        const char *config, *params, *mesh, *what, *help;
+    } cases[] = {
+        UNEVEN("13", "4", "3 ranks hold 4, the next 1", "16"),
+        UNEVEN("13", "2", "1 rank holds 7, the next 6", "14"),
+        UNEVEN("5", "4", "2 ranks hold 2, the next 1, 1 none", "8"),
+        UNEVEN("6", "4", "3 ranks hold 2, 1 none", "8"),
+        UNEVEN("3", "8", "3 ranks hold 1, 5 none", "8"),
+        UNEVEN("1", "2", "1 rank holds 1, 1 none", "2"),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tiny t = TINY_PLAN(.config = cases[i].config, .params = cases[i].params, .mesh = cases[i].mesh);
+        const sw_finding *found = NULL;
+        for (size_t k = 0; k < sw_report_count(t.report); k++) {
+            const sw_finding *f = sw_report_finding(t.report, k);
+            found = strcmp(f->code, "uneven_vocab") == 0 ? f : found;
+        }
+        assert_non_null(found);
+        assert_string_equal(found->what, cases[i].what);
+        assert_string_equal(found->help, cases[i].help);
+        tiny_drop(&t);
+    }
+}
+
 /* ---- 28 ---- */
 
 static void shapes_in_a_plan_are_global_and_local_rows_follow_from_them(void **state)
@@ -189,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_vocabulary_that_tp_does_not_divide_gets_ceil_chunks_and_no_padding),
         cmocka_unit_test(a_tied_vocabulary_is_cut_the_same),
         cmocka_unit_test(ranks_beyond_the_vocabulary_hold_nothing),
+        cmocka_unit_test(the_warning_counts_full_short_and_empty_ranks),
         cmocka_unit_test(shapes_in_a_plan_are_global_and_local_rows_follow_from_them),
         cmocka_unit_test(one_stored_tensor_serves_embedding_and_head),
         cmocka_unit_test(a_tied_head_is_terminal_and_the_final_norm_is_not),
