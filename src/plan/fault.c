@@ -1,4 +1,7 @@
-/* Collecting equal findings: two are equal when code, text, and the FQN without its counts are. */
+/*
+ * Collecting equal findings: two are equal when code, text, and the FQN without its counts are. What has one
+ * cause for the whole model is equal whatever the FQN: the first stands for all.
+ */
 #include "plan/fault.h"
 
 #include <stdarg.h>
@@ -23,37 +26,45 @@ static uint32_t too_many(sw_plan *plan, sw_severity severity)
     return UINT32_MAX;
 }
 
-/* "code|pattern|what": made beside the arena, since most findings are there already. */
-static const char *make_key(sw_plan *plan, const char *code, const char *fqn, size_t fqn_length,
-                            const char *what, size_t *what_at)
+static bool is_of_the_model(const char *code)
 {
-    sw_buffer *key = &plan->fault_key;
+    static const char *const codes[] = {"quant_unknown"};
 
-    key->length = 0;
-    sw_buffer_puts(key, code);
-    sw_buffer_putc(key, '|');
-    sw_plan_put_pattern(key, fqn, fqn_length);
-    sw_buffer_putc(key, '|');
-    *what_at = key->length;
-    sw_buffer_puts(key, what);
-    return sw_buffer_text(key);
+    for (size_t i = 0; i < SW_COUNT(codes); i++) {
+        if (strcmp(codes[i], code) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Code, text and pattern, parted by NUL: made beside the arena, since most findings are there already. */
+static bool put_texts(sw_plan *plan, const char *code, const char *fqn, size_t fqn_length, const char *what)
+{
+    sw_buffer *texts = &plan->fault_key;
+
+    texts->length = 0;
+    sw_buffer_puts(texts, code);
+    sw_buffer_putc(texts, '\0');
+    sw_buffer_puts(texts, what);
+    sw_buffer_putc(texts, '\0');
+    sw_plan_put_pattern(texts, fqn, fqn_length);
+    return sw_buffer_text(texts) != NULL;
 }
 
 /* The texts of its key become those of the fault. */
-static uint32_t add_fault(sw_plan *plan, sw_fault *fault, size_t what_at)
+static uint32_t add_fault(sw_plan *plan, sw_fault *fault, size_t key_length)
 {
-    const sw_buffer *key = &plan->fault_key;
-    size_t pattern_at = strlen(fault->code) + 1;
-    char *kept = sw_arena_copy(plan->arena, key->bytes, key->length);
+    const sw_buffer *texts = &plan->fault_key;
+    const char *kept = sw_arena_copy(plan->arena, texts->bytes, texts->length);
     bool is_new = false;
 
-    fault->pattern = sw_arena_copy(plan->arena, key->bytes + pattern_at, what_at - 1 - pattern_at);
-    if (kept == NULL || fault->pattern == NULL ||
+    if (kept == NULL ||
         !sw_plan_grow(plan->arena, (void **)&plan->faults, &plan->faults_capacity, plan->n_faults,
                       sizeof *plan->faults) ||
-        sw_map_put(&plan->by_fault, kept, key->length, plan->n_faults, &is_new) == NULL)
+        sw_map_put(&plan->by_fault, kept, key_length, plan->n_faults, &is_new) == NULL)
         return out_of_memory(plan);
-    fault->what = kept + what_at;
+    fault->what = kept + strlen(kept) + 1;
+    fault->pattern = fault->what + strlen(fault->what) + 1;
     plan->faults[plan->n_faults] = *fault;
     return plan->n_faults++;
 }
@@ -63,15 +74,14 @@ uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, co
 {
     char what[768];
     va_list args;
-    size_t what_at = 0;
 
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    const char *key = make_key(plan, code, fqn, fqn_length, what, &what_at);
-    if (key == NULL)
+    if (!put_texts(plan, code, fqn, fqn_length, what))
         return out_of_memory(plan);
-    const uint32_t *known = sw_map_find(&plan->by_fault, key, plan->fault_key.length);
+    size_t key_length = is_of_the_model(code) ? strlen(code) + 1 + strlen(what) + 1 : plan->fault_key.length;
+    const uint32_t *known = sw_map_find(&plan->by_fault, plan->fault_key.bytes, key_length);
     if (known != NULL) {
         plan->faults[*known].n++;
         return *known;
@@ -81,7 +91,8 @@ uint32_t sw_plan_fault(sw_plan *plan, sw_severity severity, const char *code, co
     sw_fault fault = {.severity = severity, .code = code, .n = 1};
     fault.fqn = sw_arena_copy(plan->arena, fqn, fqn_length);
     fault.help = sw_arena_format(plan->arena, "%s", help);
-    return fault.fqn == NULL || fault.help == NULL ? out_of_memory(plan) : add_fault(plan, &fault, what_at);
+    return fault.fqn == NULL || fault.help == NULL ? out_of_memory(plan)
+                                                   : add_fault(plan, &fault, key_length);
 }
 
 void sw_plan_fault_again(sw_plan *plan, uint32_t index)

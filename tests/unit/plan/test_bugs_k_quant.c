@@ -172,10 +172,20 @@ static void awq_packs_outputs(void **state)
 
 static void a_packed_name_without_a_method_is_refused(void **state)
 {
-    tiny t = TINY_REFUSE(.config = LLAMA("16", "16", "'torch_dtype': 'float16'"), .params = GPTQ_ATTENTION,
-                         .mesh = "tp=2");
+    tiny t = TINY_REFUSE(.config = LLAMA("16", "16", "'torch_dtype': 'float16'"),
+                         .params = "model.norm.weight F32 16\n" GPTQ_ATTENTION, .mesh = "tp=2");
     (void)state;
-    tiny_finding(&t, SW_SEVERITY_ERROR, "quant_unknown", SA "q_proj.qweight", "quantization_config");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "quant_unknown",
+                 "self_attn.q_proj.g_idx: a packed tensor, and the config does not say how it is quantised "
+                 "(16 alike)",
+                 "quantization_config");
+    assert_int_equal(sw_report_count_of(t.report, SW_SEVERITY_ERROR), 1);
+    tiny_drop(&t);
+    /* the method alone does not say how many values are in a word: one cause too */
+    t = TINY_REFUSE(.config = LLAMA("16", "16", "'quantization_config': {'quant_method': 'gptq'}"),
+                    .params = "model.norm.weight F32 16\n" GPTQ_ATTENTION, .mesh = "tp=2");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "quant_unknown", "share one stored row (", "bits and group_size");
+    assert_int_equal(sw_report_count_of(t.report, SW_SEVERITY_ERROR), 1);
     tiny_drop(&t);
 }
 

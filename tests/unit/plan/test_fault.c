@@ -50,6 +50,22 @@ static void the_same_fault_in_many_layers_is_one_with_a_count(void **state)
     sw_plan_destroy(plan);
 }
 
+static void a_fault_of_the_whole_model_is_one_whatever_the_names(void **state)
+{
+    static const char *const names[] = {"layers.0.q_proj.scales", "layers.0.k_proj.qzeros",
+                                        "layers.1.q_proj.scales"};
+    sw_plan *plan = empty();
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(names); i++)
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "quant_unknown", names[i], strlen(names[i]), "", "why");
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "quant_unknown", "x", 1, "", "why else");
+    sw_plan_faults_flush(plan);
+    assert_int_equal(sw_report_count(plan->report), 2);
+    assert_string_equal(sw_report_finding(plan->report, 0)->what, "layers.#.q_proj.scales: why (3 alike)");
+    assert_string_equal(sw_report_finding(plan->report, 1)->what, "x: why else");
+    sw_plan_destroy(plan);
+}
+
 static void a_single_fault_keeps_its_own_name(void **state)
 {
     sw_plan *plan = empty();
@@ -138,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_fault_in_many_layers_is_one_with_a_count),
+        cmocka_unit_test(a_fault_of_the_whole_model_is_one_whatever_the_names),
         cmocka_unit_test(a_single_fault_keeps_its_own_name),
         cmocka_unit_test(a_fault_of_the_whole_plan_has_no_name),
         cmocka_unit_test(other_numbers_codes_or_names_are_other_faults),
