@@ -1,7 +1,7 @@
 /*
- * Calls that change a disk (base/disk.h). Each one asks must_fail() first, so that the fault tests reach
- * every place where a real disk can refuse. Invariant: a failed call leaves the thing it names as it was,
- * but for writes (a part may be there) and removals (a part may be gone).
+ * Calls that change a disk (base/disk.h). Each one asks sw_disk_must_fail() first, so that the fault tests
+ * reach every place where a real disk can refuse. Invariant: a failed call leaves the thing it names as it
+ * was, but for writes (a part may be there) and removals (a part may be gone).
  */
 #include "base/disk.h"
 
@@ -29,23 +29,25 @@ _Static_assert(SW_COUNT(call_names) == SW_DISK_CALL_COUNT_ + 1, "every call has 
 
 typedef struct fault_code {
     const char *word;
-    int code; /* 0: SIGKILL */
+    int signal; /* 0: the call fails */
+    int code;
 } fault_code;
 
 static const fault_code fault_codes[] = {
-    {"kill",         0     },
-    {"error=EACCES", EACCES},
-    {"error=EDQUOT", EDQUOT},
-    {"error=EIO",    EIO   },
-    {"error=ENOSPC", ENOSPC},
-    {"error=EROFS",  EROFS },
+    {"kill",         SIGKILL, 0     },
+    {"term",         SIGTERM, 0     },
+    {"error=EACCES", 0,       EACCES},
+    {"error=EDQUOT", 0,       EDQUOT},
+    {"error=EIO",    0,       EIO   },
+    {"error=ENOSPC", 0,       ENOSPC},
+    {"error=EROFS",  0,       EROFS },
 };
 
 /* The only state of a process: tests set it once, workers only count. */
 static struct {
     atomic_bool is_set;
     unsigned call; /* SW_DISK_CALL_COUNT_: any */
-    int code;
+    const fault_code *what;
     atomic_uint_fast64_t left; /* calls that pass before */
 } fault;
 
@@ -79,11 +81,11 @@ static bool read_after(const char **text, uint64_t *out)
     return **text == ':';
 }
 
-static bool read_code(const char *word, int *out)
+static bool read_code(const char *word, const fault_code **out)
 {
     for (size_t i = 0; i < SW_COUNT(fault_codes); i++) {
         if (strcmp(word, fault_codes[i].word) == 0) {
-            *out = fault_codes[i].code;
+            *out = &fault_codes[i];
             return true;
         }
     }
@@ -98,17 +100,17 @@ sw_status sw_disk_fault_set(const char *text, sw_error *err)
     atomic_store(&fault.is_set, false);
     if (text == NULL)
         return SW_OK;
-    if (!read_call(&at, &fault.call) || !read_after(&at, &after) || !read_code(at + 1, &fault.code)) {
-        return SW_FAIL(err, SW_E_ARGUMENT, "for example write:after=3:error=ENOSPC or rename:after=0:kill",
-                       "fault '%.100s' is not CALL:after=N:error=NAME or CALL:after=N:kill", text);
+    if (!read_call(&at, &fault.call) || !read_after(&at, &after) || !read_code(at + 1, &fault.what)) {
+        return SW_FAIL(
+            err, SW_E_ARGUMENT, "for example write:after=3:error=ENOSPC or rename:after=0:kill",
+            "fault '%.100s' is not CALL:after=N:error=NAME, CALL:after=N:kill or CALL:after=N:term", text);
     }
     atomic_store(&fault.left, after);
     atomic_store(&fault.is_set, true);
     return SW_OK;
 }
 
-/* Whether this call is the one that the test wants to fail: then errno is set. */
-static bool must_fail(sw_disk_call call)
+bool sw_disk_must_fail(sw_disk_call call)
 {
     if (!atomic_load_explicit(&fault.is_set, memory_order_acquire))
         return false;
@@ -116,9 +118,11 @@ static bool must_fail(sw_disk_call call)
         return false;
     if (atomic_fetch_sub(&fault.left, 1) != 0)
         return false;
-    if (fault.code == 0)
-        (void)kill(getpid(), SIGKILL);
-    errno = fault.code;
+    if (fault.what->signal != 0) {
+        (void)kill(getpid(), fault.what->signal);
+        return false; /* it was noted only: the work goes on */
+    }
+    errno = fault.what->code;
     return true;
 }
 
@@ -161,14 +165,14 @@ static void close_file(const int *file)
 
 sw_status sw_disk_mkdir(const char *path, sw_error *err)
 {
-    if (must_fail(SW_DISK_MKDIR) || mkdir(path, 0777) != 0)
+    if (sw_disk_must_fail(SW_DISK_MKDIR) || mkdir(path, 0777) != 0)
         return fail_io(err, path, "make the folder", errno);
     return SW_OK;
 }
 
 sw_status sw_disk_create(int *fd, const char *path, sw_error *err)
 {
-    int file = must_fail(SW_DISK_CREATE)
+    int file = sw_disk_must_fail(SW_DISK_CREATE)
                    ? -1
                    : open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0)
@@ -196,7 +200,7 @@ sw_status sw_disk_allocate(int fd, const char *path, uint64_t n_bytes, sw_error 
     if (n_bytes > INT64_MAX)
         return SW_FAIL(err, SW_E_LIMIT, "", "%s: no file has %" PRIu64 " bytes", path, n_bytes);
     do
-        result = must_fail(SW_DISK_ALLOCATE) ? -1 : fallocate(fd, 0, 0, (off_t)n_bytes);
+        result = sw_disk_must_fail(SW_DISK_ALLOCATE) ? -1 : fallocate(fd, 0, 0, (off_t)n_bytes);
     while (result != 0 && errno == EINTR);
     if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) /* no reservation there: only the size */
         result = ftruncate(fd, (off_t)n_bytes);
@@ -213,7 +217,7 @@ sw_status sw_disk_pwrite(int fd, const char *path, const void *bytes, size_t n_b
     const char *at = bytes;
 
     while (n_bytes > 0) {
-        ssize_t written = must_fail(SW_DISK_WRITE) ? -1 : pwrite(fd, at, n_bytes, (off_t)offset);
+        ssize_t written = sw_disk_must_fail(SW_DISK_WRITE) ? -1 : pwrite(fd, at, n_bytes, (off_t)offset);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {
@@ -231,7 +235,7 @@ sw_status sw_disk_pwrite(int fd, const char *path, const void *bytes, size_t n_b
 
 sw_status sw_disk_sync(int fd, const char *path, sw_error *err)
 {
-    if (must_fail(SW_DISK_SYNC) || fdatasync(fd) != 0)
+    if (sw_disk_must_fail(SW_DISK_SYNC) || fdatasync(fd) != 0)
         return fail_io(err, path, "sync it", errno);
     return SW_OK;
 }
@@ -265,7 +269,7 @@ sw_status sw_disk_sync_folder(const char *path, sw_error *err)
 
     if (folder < 0)
         return fail_io(err, path, "open it", errno);
-    if (must_fail(SW_DISK_SYNC) || fsync(folder) != 0) {
+    if (sw_disk_must_fail(SW_DISK_SYNC) || fsync(folder) != 0) {
         if (errno != EINVAL && errno != EOPNOTSUPP) /* some file systems have no folders to sync */
             return fail_io(err, path, "sync it", errno);
     }
@@ -288,7 +292,7 @@ sw_status sw_disk_rename(const char *from, const char *to, sw_error *err)
 {
     int result = -1;
 
-    if (!must_fail(SW_DISK_RENAME)) {
+    if (!sw_disk_must_fail(SW_DISK_RENAME)) {
         result = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
         if (result != 0 && (errno == EINVAL || errno == ENOSYS))
             result = rename_after_look(from, to);
@@ -298,7 +302,7 @@ sw_status sw_disk_rename(const char *from, const char *to, sw_error *err)
 
 sw_status sw_disk_exchange(const char *a, const char *b, sw_error *err)
 {
-    if (!must_fail(SW_DISK_RENAME) && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+    if (!sw_disk_must_fail(SW_DISK_RENAME) && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
         return SW_OK;
     if (errno == EINVAL || errno == ENOSYS) {
         return SW_FAIL(err, SW_E_IO, "remove it first, or write to another folder",
@@ -375,7 +379,7 @@ static sw_status remove_folder(const removal *all, int parent, const char *name,
     if (about.st_dev != all->device)
         return fail_entry(all, name, EXDEV);
     SW_TRY(remove_content(all, listing, depth));
-    if ((must_fail(SW_DISK_REMOVE) || unlinkat(parent, name, AT_REMOVEDIR) != 0) && errno != ENOENT)
+    if ((sw_disk_must_fail(SW_DISK_REMOVE) || unlinkat(parent, name, AT_REMOVEDIR) != 0) && errno != ENOENT)
         return fail_entry(all, name, errno);
     return SW_OK;
 }
@@ -388,7 +392,7 @@ static sw_status remove_entry(const removal *all, int parent, const char *name, 
         return errno == ENOENT ? SW_OK : fail_entry(all, name, errno);
     if (S_ISDIR(about.st_mode))
         return remove_folder(all, parent, name, depth);
-    if ((must_fail(SW_DISK_REMOVE) || unlinkat(parent, name, 0) != 0) && errno != ENOENT)
+    if ((sw_disk_must_fail(SW_DISK_REMOVE) || unlinkat(parent, name, 0) != 0) && errno != ENOENT)
         return fail_entry(all, name, errno);
     return SW_OK;
 }

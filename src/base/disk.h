@@ -2,6 +2,7 @@
  * Every call that changes a disk, in one place: errors name the path and the reason, short writes are
  * finished, and a test can make the n-th call of a kind fail or end the process there (sw_disk_fault_set();
  * the program calls it with SW_FAULT of its environment). Nothing of that happens without being asked for.
+ * Only the replacement of one whole file stands in base/file.c, under the same faults.
  */
 #ifndef SW_BASE_DISK_H
 #define SW_BASE_DISK_H
@@ -25,11 +26,15 @@ typedef enum sw_disk_call {
 
 /*
  * The fault to inject from now on, from text: "write:after=3:error=ENOSPC" lets three writes pass and fails
- * the fourth, once; "rename:after=0:kill" sends SIGKILL to ourselves instead of the first rename; the kind
+ * the fourth, once; "rename:after=0:kill" sends SIGKILL to ourselves instead of the first rename, `term`
+ * sends SIGTERM before it, and the call is made if that does not end the process; the kind
  * `any` counts every call. The kinds are create, allocate, write, sync, rename, remove, mkdir. NULL: none.
  * Process-wide, and for tests only: set it before other threads are there. SW_E_ARGUMENT: not such a text.
  */
 sw_status sw_disk_fault_set(const char *text, sw_error *err);
+
+/* Whether the call that comes now is the one that the test wants to fail: then errno is set. */
+bool sw_disk_must_fail(sw_disk_call call);
 
 sw_status sw_disk_mkdir(const char *path, sw_error *err);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/disk.h"
 #include "base/status.h"
 
 enum { TEMPORARY_NAMES = 100 };
@@ -138,7 +139,7 @@ sw_file_kind sw_file_kind_of(const char *path)
 static sw_status write_all(int file, const char *bytes, size_t n_bytes, const char *path, sw_error *err)
 {
     while (n_bytes > 0) {
-        ssize_t written = write(file, bytes, n_bytes);
+        ssize_t written = sw_disk_must_fail(SW_DISK_WRITE) ? -1 : write(file, bytes, n_bytes);
         if (written < 0 && errno != EINTR)
             return fail_io(err, path, "write", errno);
         if (written > 0) {
@@ -159,7 +160,9 @@ static sw_status create_beside(int *file, char **name, const char *path, sw_erro
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the temporary name of %s", path);
     for (int i = 0; i < TEMPORARY_NAMES && *file < 0; i++) {
         (void)snprintf(*name, capacity, "%s.partial-%ld-%d", path, (long)getpid(), i);
-        *file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        *file = sw_disk_must_fail(SW_DISK_CREATE)
+                    ? -1
+                    : open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (*file < 0 && errno != EEXIST)
             break;
     }
@@ -189,13 +192,13 @@ static sw_status fill_and_publish(int *file, const char *temporary, const char *
                                   size_t n_bytes, sw_error *err)
 {
     SW_TRY(write_all(*file, bytes, n_bytes, path, err));
-    if (fsync(*file) != 0)
+    if (sw_disk_must_fail(SW_DISK_SYNC) || fsync(*file) != 0)
         return fail_io(err, path, "sync", errno);
     int closed = close(*file);
     *file = -1;
     if (closed != 0)
         return fail_io(err, path, "close", errno);
-    if (rename(temporary, path) != 0)
+    if (sw_disk_must_fail(SW_DISK_RENAME) || rename(temporary, path) != 0)
         return fail_io(err, path, "replace it", errno);
     return SW_OK;
 }

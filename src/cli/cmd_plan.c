@@ -2,8 +2,10 @@
  * `shardwright plan`: a model and a mesh in, the explained plan out. The plan file (-o) appears under its
  * name only when complete; what is printed is for people, or with --json the file's bytes.
  */
+#include "base/file.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/planning.h"
 #include "shardwright/plan.h"
 
@@ -60,6 +62,16 @@ static sw_status print_plan(sw_run *run, const sw_plan *plan, sw_error *err)
     return SW_OK;
 }
 
+/* A signal meanwhile waits until the file has its name. What is no file is written as it comes. */
+static sw_status save_plan(const sw_plan *plan, const char *path, sw_error *err)
+{
+    if (sw_file_kind_of(path) != SW_FILE_OTHER)
+        sw_interrupt_watch();
+    sw_status status = sw_plan_save(plan, path, err);
+    sw_interrupt_follow();
+    return status;
+}
+
 static sw_status run_plan(sw_run *run, sw_error *err)
 {
     sw_planning p SW_AUTO(sw_planning_clear) = {0};
@@ -67,7 +79,7 @@ static sw_status run_plan(sw_run *run, sw_error *err)
 
     SW_TRY(sw_planning_make(&p, run, &rows, sw_model_open, err));
     if (sw_arguments_has(arguments, OPT_OUTPUT))
-        SW_TRY(sw_plan_save(p.plan, arguments->values[OPT_OUTPUT], err));
+        SW_TRY(save_plan(p.plan, arguments->values[OPT_OUTPUT], err));
     return print_plan(run, p.plan, err);
 }
 

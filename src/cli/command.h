@@ -16,11 +16,10 @@
 /* One run of a command. */
 typedef struct sw_run {
     sw_arguments arguments;
-    sw_buffer out;        /* the result; written only when the command succeeds */
-    const char *out_path; /* set by the command: where the result goes; NULL: standard output */
-    bool shows_out;       /* set by the command: the result is written even when it fails (diff) */
-    sw_report *report;    /* findings to show, whether the command succeeds or not */
-    FILE *messages;       /* for progress; messages themselves come at the end */
+    sw_buffer out;     /* the result; written only when the command succeeds */
+    bool shows_out;    /* set by the command: the result is written even when it fails (diff) */
+    sw_report *report; /* findings to show, whether the command succeeds or not */
+    FILE *messages;    /* for progress; messages themselves come at the end */
 } sw_run;
 
 typedef struct sw_command {

@@ -32,9 +32,14 @@ bool sw_interrupt_is_asked(void)
 
 void sw_interrupt_follow(void)
 {
+    struct sigaction now;
     int number = noted;
 
     noted = 0;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == note)
+            (void)signal(signals[i], SIG_DFL);
+    }
     if (number == 0)
         return;
     (void)signal(number, SIG_DFL);

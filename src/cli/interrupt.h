@@ -13,7 +13,8 @@ void sw_interrupt_watch(void);
 /* Was there one? */
 bool sw_interrupt_is_asked(void);
 
-/* End the process by the signal that was noted, if one was: its parent sees why. */
+/* The work is done: signals end the process as before, and the one that was noted does now, so that its
+ * parent sees why. */
 void sw_interrupt_follow(void);
 
 #endif

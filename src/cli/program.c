@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/nearest.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -115,8 +114,6 @@ static sw_status write_result(const sw_run *run, FILE *out, sw_error *err)
 {
     if (run->out.failed)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the result");
-    if (run->out_path != NULL)
-        return sw_file_write_atomic(run->out_path, run->out.bytes, run->out.length, err);
     if (run->out.length == 0)
         return SW_OK;
     errno = 0;

@@ -413,6 +413,26 @@ static void every_kind_of_call_can_be_made_to_kill(void **state)
     }
 }
 
+static volatile sig_atomic_t n_asked;
+
+static void count_one(int number)
+{
+    (void)number;
+    n_asked++;
+}
+
+static void a_call_goes_on_when_the_signal_before_it_was_noted(void **state)
+{
+    (void)state;
+    void (*before)(int) = signal(SIGTERM, count_one);
+    assert_int_equal(sw_disk_fault_set("mkdir:after=0:term", NULL), SW_OK);
+    n_asked = 0;
+    assert_int_equal(sw_disk_mkdir(scratch("asked"), NULL), SW_OK);
+    assert_int_equal(n_asked, 1);
+    assert_true(is_there("asked"));
+    (void)signal(SIGTERM, before);
+}
+
 static void a_fault_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -462,6 +482,7 @@ int main(void)
         DISK_TEST(a_fault_fails_the_call_after_n_of_its_kind_once),
         DISK_TEST(every_kind_of_call_can_be_made_to_fail),
         DISK_TEST(every_kind_of_call_can_be_made_to_kill),
+        DISK_TEST(a_call_goes_on_when_the_signal_before_it_was_noted),
         DISK_TEST(a_fault_that_is_none_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

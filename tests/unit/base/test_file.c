@@ -16,6 +16,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/disk.h"
+#include "base/status.h"
 
 static char folder[] = "/tmp/sw-test-file-XXXXXX";
 
@@ -85,6 +87,25 @@ static void what_is_written_is_what_is_mapped(void **state)
     assert_int_equal(sw_file_write_atomic(path, "newer", 5, NULL), SW_OK);
     assert_content(path, "newer");
     assert_int_equal(n_files_in_folder(false), 1); /* nothing temporary stays */
+}
+
+static void the_old_file_stays_when_the_disk_refuses(void **state)
+{
+    static const char *const faults[] = {"create:after=0:error=ENOSPC", "write:after=0:error=ENOSPC",
+                                         "sync:after=0:error=ENOSPC", "rename:after=0:error=ENOSPC"};
+    (void)state;
+    const char *path = in_folder("kept");
+    int n_files = n_files_in_folder(false);
+    assert_int_equal(sw_file_write_atomic(path, "old", 3, NULL), SW_OK);
+    for (size_t i = 0; i < SW_COUNT(faults); i++) {
+        sw_error err = {0};
+        assert_int_equal(sw_disk_fault_set(faults[i], NULL), SW_OK);
+        assert_int_equal(sw_file_write_atomic(path, "newer", 5, &err), SW_E_IO);
+        assert_non_null(strstr(err.what, "No space left on device"));
+        assert_content(path, "old");
+        assert_int_equal(n_files_in_folder(false), n_files + 1);
+    }
+    assert_int_equal(sw_disk_fault_set(NULL, NULL), SW_OK);
 }
 
 static void an_empty_file_is_an_empty_map(void **state)
@@ -213,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_written_is_what_is_mapped, empty_folder),
+        cmocka_unit_test_teardown(the_old_file_stays_when_the_disk_refuses, empty_folder),
         cmocka_unit_test_teardown(an_empty_file_is_an_empty_map, empty_folder),
         cmocka_unit_test_teardown(the_head_of_a_file_tells_its_true_size, empty_folder),
         cmocka_unit_test_teardown(what_cannot_be_mapped_is_refused_by_name, empty_folder),
