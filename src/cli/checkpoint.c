@@ -2,6 +2,7 @@
 #include "cli/checkpoint.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "cli/interrupt.h"
@@ -23,6 +24,9 @@ sw_status sw_work_begin(sw_work *work, sw_run *run, const sw_work_rows *rows, sw
     work->options = (sw_checkpoint_options)SW_CHECKPOINT_OPTIONS_INIT;
     if (rows->output != SW_NO_ROW)
         SW_TRY(sw_arguments_require(&run->arguments, rows->output, &work->out, err));
+    if (work->out != NULL && strcmp(work->out, "-") == 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give a folder that is not there yet",
+                       "option --output: a checkpoint is a folder, '-' is none");
     if (rows->threads != SW_NO_ROW)
         SW_TRY(
             sw_arguments_u32(&run->arguments, rows->threads, 1, MOST_THREADS, &work->options.threads, err));

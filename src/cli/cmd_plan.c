@@ -2,6 +2,8 @@
  * `shardwright plan`: a model and a mesh in, the explained plan out. The plan file (-o) appears under its
  * name only when complete; what is printed is for people, or with --json the file's bytes.
  */
+#include <string.h>
+
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -32,7 +34,7 @@ static const sw_option options[] = {
     [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
     [OPT_STRICT]          = SW_OPTION_STRICT,
     [OPT_ALLOW_UNCOVERED] = SW_OPTION_ALLOW_UNCOVERED,
-    [OPT_OUTPUT]          = { "output",          'o', "FILE", "write the plan file" },
+    [OPT_OUTPUT]          = { "output",          'o', "FILE", "write the plan file; - is standard output" },
     [OPT_JSON]            = { "json",            0,   NULL,   "print the plan file's JSON, and errors as JSON" },
     [OPT_ALL]             = { "all",             'a', NULL,   "do not fold equal layers and experts" },
     [OPT_QUIET]           = { "quiet",           'q', NULL,   "print no plan, only what is wrong" },
@@ -43,15 +45,13 @@ static const sw_option options[] = {
 static const sw_planning_rows rows = {OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_NO_SP,
                                       OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
-static sw_status print_plan(sw_run *run, const sw_plan *plan, sw_error *err)
+static sw_status print_plan(sw_run *run, const sw_plan *plan, bool as_file, sw_error *err)
 {
     sw_explain_options options_of_text = SW_EXPLAIN_OPTIONS_INIT;
     char *text = NULL;
     size_t length = 0;
 
-    if (sw_arguments_has(&run->arguments, OPT_QUIET))
-        return SW_OK;
-    if (sw_arguments_has(&run->arguments, OPT_JSON)) {
+    if (as_file) {
         SW_TRY(sw_plan_json(plan, &text, &length, err));
     } else {
         options_of_text.all = sw_arguments_has(&run->arguments, OPT_ALL);
@@ -76,11 +76,15 @@ static sw_status run_plan(sw_run *run, sw_error *err)
 {
     sw_planning p SW_AUTO(sw_planning_clear) = {0};
     const sw_arguments *arguments = &run->arguments;
+    const char *path = arguments->values[OPT_OUTPUT];
+    bool is_printed = path != NULL && strcmp(path, "-") == 0;
 
     SW_TRY(sw_planning_make(&p, run, &rows, sw_model_open, err));
-    if (sw_arguments_has(arguments, OPT_OUTPUT))
-        SW_TRY(save_plan(p.plan, arguments->values[OPT_OUTPUT], err));
-    return print_plan(run, p.plan, err);
+    if (path != NULL && !is_printed)
+        SW_TRY(save_plan(p.plan, path, err));
+    if (sw_arguments_has(arguments, OPT_QUIET) && !is_printed)
+        return SW_OK;
+    return print_plan(run, p.plan, is_printed || sw_arguments_has(arguments, OPT_JSON), err);
 }
 
 const sw_command sw_command_plan = {

@@ -100,6 +100,18 @@ static void quiet_says_nothing_of_what_is_right(void **state)
     assert_string_equal(line_prints(line_of("merge $/s -o $/back -q")).out, "");
 }
 
+static void a_checkpoint_does_not_go_to_standard_output(void **state)
+{
+    static const char *const lines[] = {"init $/m -o -", "shard $/m --mesh tp=2 -o -", "merge $/s --output -",
+                                        "reshard $/s --mesh tp=4 --output=-"};
+    (void)state;
+    make_shards();
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        line_fails(line_of(lines[i]), 2,
+                   "shardwright: option --output: a checkpoint is a folder, '-' is none\n"
+                   "help: give a folder that is not there yet\n");
+}
+
 static void a_thread_more_or_less_changes_nothing(void **state)
 {
     static outcome first;
@@ -149,6 +161,7 @@ int main(void)
         ONE(what_does_not_go_with_a_plan_file_is_refused),
         ONE(the_result_of_diff_is_printed_although_it_fails),
         ONE(quiet_says_nothing_of_what_is_right),
+        ONE(a_checkpoint_does_not_go_to_standard_output),
         ONE(a_thread_more_or_less_changes_nothing),
         ONE(a_signal_stops_the_work_and_ends_the_process),
     };

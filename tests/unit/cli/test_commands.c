@@ -90,6 +90,16 @@ static void a_plan_is_explained_and_written(void **state)
     assert_string_equal(line_prints(at("explain @/plan.json -a")).out, all.out);
 }
 
+static void the_file_of_a_hyphen_is_standard_output(void **state)
+{
+    (void)state;
+    outcome json = line_prints("plan " PHI3 " --mesh tp=2 --json");
+    assert_string_equal(line_prints("plan " PHI3 " --mesh tp=2 -o -").out, json.out);
+    assert_string_equal(line_prints("plan " PHI3 " --mesh tp=2 --output - --json --all").out, json.out);
+    assert_string_equal(line_prints("plan " PHI3 " --mesh tp=2 -q -o -").out, json.out);
+    assert_int_equal(access("-", F_OK), -1);
+}
+
 static void quiet_writes_and_prints_nothing(void **state)
 {
     (void)state;
@@ -267,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_is_explained_and_written),
+        cmocka_unit_test(the_file_of_a_hyphen_is_standard_output),
         cmocka_unit_test(quiet_writes_and_prints_nothing),
         cmocka_unit_test(switches_reach_the_plan),
         cmocka_unit_test(overrides_are_read_and_checked),
