@@ -76,6 +76,39 @@ static void a_family_is_named_with_its_row(void **state)
     sw_model_close(model);
 }
 
+/* As docs/man/shardwright-roles.1 has it. */
+static void the_row_is_said_where_it_is_not_the_name_of_the_line(void **state)
+{
+    static const char *const expected[] = {
+        "model.layers.#.self_attn.q_proj.weight            2  colwise     family llama\n",
+        "model.layers.#.self_attn.q_proj.weight_scale      2  colwise     family llama: "
+        "model.layers.#.self_attn.q_proj.weight\n",
+        "model.layers.0.self_attn.k_proj.weight            1  colwise     family llama: "
+        "model.layers.#.self_attn.k_proj.weight\n",
+        "model.vision_tower.odd.weight                     1  replicated  default: towers\n",
+        "score.weight                                      1  replicated  default: task heads\n",
+    };
+    sw_model *model = tiny_open(LLAMA, "model.layers.0.self_attn.q_proj.weight F8_E4M3 32x32\n"
+                                       "model.layers.1.self_attn.q_proj.weight F8_E4M3 32x32\n"
+                                       "model.layers.0.self_attn.q_proj.weight_scale F32 1\n"
+                                       "model.layers.1.self_attn.q_proj.weight_scale F32 1\n"
+                                       "model.layers.0.self_attn.k_proj.weight F32 32x32\n"
+                                       "model.vision_tower.odd.weight F32 8x8\n"
+                                       "score.weight F32 2x32\n");
+    sw_role_lines lines;
+    sw_buffer text = {0};
+    (void)state;
+    assert_int_equal(sw_role_lines_make(&lines, model, NULL, false, NULL), SW_OK);
+    assert_int_equal(sw_role_lines_put(&lines, &text, NULL), SW_OK);
+    for (size_t i = 0; i < SW_COUNT(expected); i++) {
+        if (strstr(sw_buffer_text(&text), expected[i]) == NULL)
+            fail_msg("no line %sin\n%s", expected[i], sw_buffer_text(&text));
+    }
+    sw_buffer_clear(&text);
+    sw_role_lines_clear(&lines);
+    sw_model_close(model);
+}
+
 static void rules_of_an_override_file_are_named(void **state)
 {
     (void)state;
@@ -142,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_one_pattern_are_one_line),
         cmocka_unit_test(a_family_is_named_with_its_row),
+        cmocka_unit_test(the_row_is_said_where_it_is_not_the_name_of_the_line),
         cmocka_unit_test(rules_of_an_override_file_are_named),
         cmocka_unit_test(the_rules_are_printed_from_the_tables),
         cmocka_unit_test(memory_may_end_anywhere),
