@@ -112,13 +112,14 @@
 
 /* What a multi-token-prediction layer has beside a decoder layer; it stands after the last layer. */
 #define SW_ROWS_MTP(at) \
-    SW_TOKENS(at "embed_tokens.weight", "vocab, hidden", .when = "layer >= layers"), \
+    SW_TOKENS(at "embed_tokens.weight", "vocab, hidden", .flags = SW_ROW_COPY, .when = "layer >= layers"), \
     SW_NORM(at "enorm.weight", "hidden", .when = "layer >= layers"), \
     SW_NORM(at "hnorm.weight", "hidden", .when = "layer >= layers"), \
     SW_WHOLE(at "eh_proj.weight", "hidden, 2 * hidden", .flags = SW_ROW_UNQUANTISED, \
              .when = "layer >= layers"), \
     SW_NORM(at "shared_head.norm.weight", "hidden", .when = "layer >= layers"), \
-    SW_LM_HEAD(at "shared_head.head.weight", "vocab, hidden", .when = "layer >= layers")
+    SW_LM_HEAD(at "shared_head.head.weight", "vocab, hidden", .flags = SW_ROW_COPY, \
+               .when = "layer >= layers")
 
 // clang-format on
 

@@ -62,7 +62,8 @@ enum {
     SW_ROW_QUANTISED = 1u << 7,   /* stored in U8 blocks by MXFP4: dims count bytes or groups, see the row */
     SW_ROW_UNQUANTISED = 1u << 8, /* a matrix that an FP8 checkpoint leaves in the config's dtype (eh_proj) */
     SW_ROW_IN_GROUPS = 1u << 9, /* cut in the groups of 32 that a QUANTISED weight beside it keeps together */
-    SW_ROW_CENTRED = 1u << 10 /* a FULL_NORM that takes off the mean first (LayerNorm): reduced over tp too */
+    SW_ROW_CENTRED = 1u << 10, /* a FULL_NORM that takes off the mean first (LayerNorm): summed over tp too */
+    SW_ROW_COPY = 1u << 11     /* the model's own embedding or head, stored once more (MTP layers) */
 };
 
 /* One parameter of a family. Strings are static. */

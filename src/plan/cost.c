@@ -160,9 +160,7 @@ static const sw_spec *storing(const sw_plan *plan)
     enum { PAIRS = 16 }; /* more than any model ties; a file may claim anything */
 
     for (uint32_t i = 0; i < plan->n_tied && i < PAIRS; i++) {
-        const char *stored = plan->tied[i].first;
-        const char *dot = strrchr(stored, '.');
-        const sw_spec *spec = sw_plan_find_spec(plan, stored, dot == NULL ? 0 : (size_t)(dot - stored));
+        const sw_spec *spec = sw_plan_find_user(plan, plan->tied[i].first);
         if (spec != NULL && !spec->is_tied_alias)
             return spec;
     }

@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
+#include "plan/intern.h"
 
 static void put_model(const sw_explain *e)
 {
@@ -71,6 +72,19 @@ static void put_stages(const sw_explain *e)
     }
 }
 
+static void put_tied(const sw_explain *e)
+{
+    const sw_plan *plan = e->plan;
+
+    for (uint32_t i = 0; i < plan->n_tied; i++) {
+        const char *other = plan->tied[i].second;
+        const sw_spec *spec = sw_plan_find_user(plan, other);
+        bool is_stored = spec != NULL && !spec->is_tied_alias;
+        sw_text_line(e->out, "%-18s %s is stored, %s is the same tensor%s", i == 0 ? "tied" : "",
+                     plan->tied[i].first, other, is_stored ? ", stored too" : "");
+    }
+}
+
 static void put_switches(const sw_explain *e)
 {
     const sw_plan *plan = e->plan;
@@ -81,9 +95,7 @@ static void put_switches(const sw_explain *e)
         sw_text_line(e->out, "derived            nothing: the overrides are the whole plan");
     if (plan->allow_uncovered)
         sw_text_line(e->out, "allow uncovered    on: what no rule places is kept whole");
-    for (uint32_t i = 0; i < plan->n_tied; i++)
-        sw_text_line(e->out, "%-18s %s is stored, %s is the same tensor", i == 0 ? "tied" : "",
-                     plan->tied[i].first, plan->tied[i].second);
+    put_tied(e);
     sw_text_line(e->out, "boundaries         %" PRIu32, plan->n_specs);
     put_stages(e);
 }

@@ -40,9 +40,19 @@ static bool cuts_tokens(const sw_io *io, int axis)
     return false;
 }
 
-static bool stages_differ(const sw_plan *plan)
+/* The two of a tied pair that stand in different stages: each has a part of the gradient. */
+static void mark_tied_apart(const sw_plan *plan)
 {
-    return plan->n_tied > 0 && plan->n_stages > 1;
+    for (uint32_t i = 0; i < plan->n_specs; i++)
+        plan->specs[i].is_tied_apart = false;
+    for (uint32_t i = 0; i < plan->n_tied; i++) {
+        sw_spec *first = sw_plan_find_user(plan, plan->tied[i].first);
+        sw_spec *second = sw_plan_find_user(plan, plan->tied[i].second);
+        if (first == NULL || second == NULL || first->pp_stage == second->pp_stage)
+            continue;
+        first->is_tied_apart = true;
+        second->is_tied_apart = true;
+    }
 }
 
 static region look(const sw_plan *plan, const sw_spec *spec)
@@ -59,8 +69,8 @@ static region look(const sw_plan *plan, const sw_spec *spec)
         r.tokens_on_tp = plan->sequence_parallel && plan->tp > 1;
         r.tokens_on_cp = plan->cp > 1;
     }
-    r.is_tied_apart = stages_differ(plan) && spec->layer < 0 &&
-                      (spec->type == SW_BOUNDARY_EMBED || spec->type == SW_BOUNDARY_LM_HEAD);
+    r.is_tied_apart =
+        (spec->type == SW_BOUNDARY_EMBED || spec->type == SW_BOUNDARY_LM_HEAD) && spec->is_tied_apart;
     return r;
 }
 
@@ -217,6 +227,7 @@ sw_status sw_finish_gradients(sw_plan *plan, sw_error *err)
     sw_map memo = {0};
     sw_status status = SW_OK;
 
+    mark_tied_apart(plan);
     for (uint32_t i = 0; i < plan->n_specs && status == SW_OK; i++) {
         sw_spec *spec = &plan->specs[i];
         region r = look(plan, spec);

@@ -128,6 +128,13 @@ sw_spec *sw_plan_find_spec(const sw_plan *plan, const char *fqn, size_t length)
     return at == NULL ? NULL : &plan->specs[*at];
 }
 
+sw_spec *sw_plan_find_user(const sw_plan *plan, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return sw_plan_find_spec(plan, name, dot == NULL ? 0 : (size_t)(dot - name));
+}
+
 sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, sw_spec **out, bool *is_new,
                           sw_error *err)
 {

@@ -28,6 +28,10 @@ sw_status sw_plan_spec_at(sw_plan *plan, const char *fqn, uint32_t fqn_length, s
 
 sw_spec *sw_plan_find_spec(const sw_plan *plan, const char *fqn, size_t length);
 
+/* The boundary of the module that owns a tensor of this full name ("lm_head" of "lm_head.weight"), or NULL.
+ */
+sw_spec *sw_plan_find_user(const sw_plan *plan, const char *name);
+
 /* Append a name with all-digit segments replaced by '#'. */
 void sw_plan_put_pattern(sw_buffer *out, const char *name, size_t length);
 

@@ -71,9 +71,7 @@ sw_transition sw_lower(sw_placement from, sw_placement to, bool is_split)
 static const sw_spec *stored_by(const sw_plan *plan, const sw_spec *spec)
 {
     for (uint32_t i = 0; spec->is_tied_alias && i < plan->n_tied; i++) {
-        const char *stored = plan->tied[i].first;
-        const char *dot = strrchr(stored, '.');
-        const sw_spec *other = sw_plan_find_spec(plan, stored, dot == NULL ? 0 : (size_t)(dot - stored));
+        const sw_spec *other = sw_plan_find_user(plan, plan->tied[i].first);
         if (other != NULL && !other->is_tied_alias)
             return other;
     }

@@ -179,6 +179,7 @@ typedef struct sw_spec {
     bool has_fault; /* some parameter could not be placed: checks of the whole would only repeat it */
     bool has_bad_heads;
     bool is_tied_alias; /* its tensor is stored under the other name of a tied pair */
+    bool is_tied_apart; /* the other of its tied pair is in another stage; while gradients are planned */
     bool in_moe;        /* a shared expert inside a MoE block */
     bool is_replicated; /* a tower's module that tp does not divide: kept whole, with a warning */
     bool needs_cp_attn;

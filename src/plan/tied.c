@@ -2,6 +2,7 @@
  * Tied embedding and head: one stored tensor, two uses. The file decides first (a name that is not there
  * cannot be stored), then the config, then the family's default. The name that is not stored keeps its
  * boundary: its input is gathered and its logits leave as the contract says, whatever holds the weight.
+ * Copies that a family stores beside them (MTP layers) are tied to them too.
  */
 #include "plan/finish.h"
 
@@ -92,13 +93,13 @@ static const char *weight_of(sw_plan *plan, const sw_spec *spec)
 
 static sw_status pair(sw_plan *plan, const char *first, const char *second, sw_error *err)
 {
+    uint32_t capacity = plan->n_tied;
+
     if (first == NULL || second == NULL)
         return SW_OK;
-    plan->tied = sw_arena_zero(plan->arena, 1, sizeof *plan->tied);
-    if (plan->tied == NULL)
+    if (!sw_plan_grow(plan->arena, (void **)&plan->tied, &capacity, plan->n_tied, sizeof *plan->tied))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a tied pair");
-    plan->tied[0] = (sw_tied_pair){first, second};
-    plan->n_tied = 1;
+    plan->tied[plan->n_tied++] = (sw_tied_pair){first, second};
     return SW_OK;
 }
 
@@ -123,7 +124,7 @@ bool sw_has_language_head(const sw_plan *plan)
     return true;
 }
 
-sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
+static sw_status tie_ends(sw_plan *plan, sw_error *err)
 {
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
     sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
@@ -143,4 +144,33 @@ sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
     if (head == NULL)
         SW_TRY(add_alias(plan, head_weight, SW_BOUNDARY_LM_HEAD, err));
     return pair(plan, embed_weight, head_weight, err);
+}
+
+static bool is_copy(const sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        if ((plan->facts[spec->params[i].facts].flags & SW_ROW_COPY) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the family stores once more is tied to the model's own, whatever name stores that. */
+static sw_status tie_copies(sw_plan *plan, sw_error *err)
+{
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        const sw_spec *copy = &plan->specs[i];
+        const sw_spec *own = is_copy(plan, copy) ? find_main(plan, copy->type) : NULL;
+        if (own == NULL)
+            continue;
+        const char *stored = own->is_tied_alias ? plan->tied[0].first : weight_of(plan, own);
+        SW_TRY(pair(plan, stored, weight_of(plan, copy), err));
+    }
+    return SW_OK;
+}
+
+sw_status sw_finish_tied(sw_plan *plan, sw_error *err)
+{
+    SW_TRY(tie_ends(plan, err));
+    return tie_copies(plan, err);
 }

@@ -35,9 +35,9 @@ static inline void family_case_words(const sw_family_row *row, sw_buffer *out)
     };
     static const char *const sides[] = {"", "out", "in", "none"};
     static const char *const forms[] = {"", "conv1d", "experts", "experts_t", "expert_rows", "expert_rows_t"};
-    static const char *const flags[] = {"buffer",      "frozen",    "mixer",  "full_norm",
-                                        "position",    "optional",  "f32",    "quantised",
-                                        "unquantised", "in_groups", "centred"};
+    static const char *const flags[] = {"buffer",      "frozen",    "mixer",   "full_norm",
+                                        "position",    "optional",  "f32",     "quantised",
+                                        "unquantised", "in_groups", "centred", "copy"};
     sw_buffer_puts(out, sw_role_name(row->role));
     if (row->layout != SW_LAYOUT_PLAIN)
         sw_buffer_printf(out, " %s", layouts[row->layout]);

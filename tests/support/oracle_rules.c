@@ -207,13 +207,27 @@ static oracle_verdict fused_gate_up(const oracle_difference *d)
 /* The head's boundary is there, with its gather and its loss-parallel exit, whoever stores its tensor. */
 static oracle_verdict tied_head(const oracle_difference *d)
 {
-    if (d->field == ORACLE_TIED)
+    if (d->field == ORACLE_TIED && number(d, SW_ATTR_NEXTN_LAYERS) == 0)
         return right_if(number(d, SW_ATTR_TIED) == 1 && d->plan->n_tied == 1);
     if (!is_place(d) || !of(d, SW_BOUNDARY_LM_HEAD) || !is(d->expected, "-") || d->plan->n_tied != 1 ||
         strncmp(d->plan->tied[0].second, d->fqn, strlen(d->fqn)) != 0)
         return ORACLE_NOT_MINE;
     bool is_cut = is_kind(on_tp(&d->spec->out_src), SW_PLACE_SHARD, -1);
     return right_if((is_cut || d->plan->tp == 1) && is_kind(on_tp(&d->spec->in_dst), SW_PLACE_REPLICATE, 0));
+}
+
+/* What an MTP layer stores once more is tied to the model's own. */
+static oracle_verdict mtp_copy(const oracle_difference *d)
+{
+    char text[256];
+    if (d->field != ORACLE_TIED || number(d, SW_ATTR_NEXTN_LAYERS) != 1)
+        return ORACLE_NOT_MINE;
+    int mtp = (int)number(d, SW_ATTR_LAYERS);
+    (void)snprintf(text, sizeof text,
+                   "model.embed_tokens.weight model.layers.%d.embed_tokens.weight "
+                   "lm_head.weight model.layers.%d.shared_head.head.weight",
+                   mtp, mtp);
+    return right_if(is(d->found, text));
 }
 
 static oracle_verdict kv_heads(const oracle_difference *d)
@@ -574,6 +588,7 @@ const oracle_rule oracle_rules[] = {
     {"fused_qkv",         fused_qkv,         "q, k and v are cut each on its own"},
     {"fused_gate_up",     fused_gate_up,     "gate and up are cut each on its own"},
     {"tied_head",         tied_head,         "a tied head keeps its boundary"},
+    {"mtp_copy",          mtp_copy,          "an MTP layer's copies of embedding and head are tied to them"},
     {"kv_heads",          kv_heads,          "fewer key/value heads than ranks: each held by several"},
     {"heads",             heads,             "heads that tp does not divide are refused"},
     {"name_with_norm",    name_with_norm,    "norm in a module's name makes no norm of what it holds"},

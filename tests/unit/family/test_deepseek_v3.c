@@ -52,12 +52,12 @@ static void shared_experts_are_one_mlp(void **state)
 static void the_prediction_layer_has_its_own_ends(void **state)
 {
     static const family_case cases[] = {
-        {"model.layers.#.embed_tokens.weight",     "embed vocab"           },
+        {"model.layers.#.embed_tokens.weight",     "embed vocab copy"      },
         {"model.layers.#.enorm.weight",            "norm"                  },
         {"model.layers.#.hnorm.weight",            "norm"                  },
         {"model.layers.#.eh_proj.weight",          "replicated unquantised"},
         {"model.layers.#.shared_head.norm.weight", "norm"                  },
-        {"model.layers.#.shared_head.head.weight", "lm_head vocab"         },
+        {"model.layers.#.shared_head.head.weight", "lm_head vocab copy"    },
     };
     (void)state;
     check_family("DeepseekV3ForCausalLM", "deepseek_v3", "deepseek_v3", cases, SW_COUNT(cases));

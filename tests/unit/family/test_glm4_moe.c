@@ -61,12 +61,12 @@ static void shared_experts_are_one_mlp(void **state)
 static void the_prediction_layer_has_its_own_ends(void **state)
 {
     static const family_case cases[] = {
-        {"model.layers.#.embed_tokens.weight",     "embed vocab"           },
+        {"model.layers.#.embed_tokens.weight",     "embed vocab copy"      },
         {"model.layers.#.enorm.weight",            "norm"                  },
         {"model.layers.#.hnorm.weight",            "norm"                  },
         {"model.layers.#.eh_proj.weight",          "replicated unquantised"},
         {"model.layers.#.shared_head.norm.weight", "norm"                  },
-        {"model.layers.#.shared_head.head.weight", "lm_head vocab"         },
+        {"model.layers.#.shared_head.head.weight", "lm_head vocab copy"    },
     };
     (void)state;
     check_family("Glm4MoeForCausalLM", "glm4_moe", "glm4_moe", cases, SW_COUNT(cases));

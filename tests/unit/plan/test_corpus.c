@@ -457,18 +457,20 @@ static void check_statistics(subject *s, const sw_spec *spec)
         tell(s, "%s: %u norms sum their squares over tp", spec->fqn, n);
 }
 
-/* A tensor that is embedding and head at once is cut alike under both names, if both are stored. */
-static void check_tied(subject *s)
+/* An MTP layer stores embedding and head once more. */
+static bool has_copies(const known *model)
 {
+    return strcmp(model->name, "deepseek-v3") == 0 || strcmp(model->name, "glm-4.5-air") == 0;
+}
+
+/* A tensor that has two names is cut alike under both, if both are stored. */
+static void check_pair(subject *s, const sw_tied_pair *pair)
+{
+    const char *names[2] = {pair->first, pair->second};
     const sw_placement *places[2] = {NULL, NULL};
 
-    if (s->plan->n_tied != (s->known->is_tied ? 1U : 0U)) {
-        tell(s, "%u tied pairs", s->plan->n_tied);
-        return;
-    }
-    for (uint32_t i = 0; i < s->plan->n_specs && s->plan->n_tied == 1; i++) {
+    for (uint32_t i = 0; i < s->plan->n_specs; i++) {
         const sw_spec *spec = &s->plan->specs[i];
-        const char *names[2] = {s->plan->tied[0].first, s->plan->tied[0].second};
         for (int k = 0; k < 2; k++) {
             size_t length = spec->fqn_length;
             if (strncmp(names[k], spec->fqn, length) == 0 && strcmp(names[k] + length, ".weight") == 0 &&
@@ -476,9 +478,18 @@ static void check_tied(subject *s)
                 places[k] = tp_of(&s->plan->facts[spec->params[0].facts].places);
         }
     }
-    if (s->plan->n_tied == 1 && places[1] != NULL &&
-        (places[0] == NULL || !sw_placement_equal(places[0], places[1])))
-        tell(s, "%s and %s are not cut alike", s->plan->tied[0].first, s->plan->tied[0].second);
+    if (places[1] != NULL && (places[0] == NULL || !sw_placement_equal(places[0], places[1])))
+        tell(s, "%s and %s are not cut alike", pair->first, pair->second);
+}
+
+static void check_tied(subject *s)
+{
+    if (s->plan->n_tied != (s->known->is_tied ? 1U : 0U) + (has_copies(s->known) ? 2U : 0U)) {
+        tell(s, "%u tied pairs", s->plan->n_tied);
+        return;
+    }
+    for (uint32_t i = 0; i < s->plan->n_tied; i++)
+        check_pair(s, &s->plan->tied[i]);
 }
 
 /* Under an explicit ep axis each rank runs its own experts on all tokens: output and input gradient are
