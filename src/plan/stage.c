@@ -174,12 +174,34 @@ static void check_mixers(sw_plan *plan)
     }
 }
 
+/*
+ * What a tower makes is whole, and each rank puts in its own tokens' part of it. That happens between
+ * boundaries, in the model's own forward, so that no contract can say that its gradient is in parts.
+ */
+static void check_towers(sw_plan *plan)
+{
+    bool on_tp = plan->tp > 1 && plan->sequence_parallel;
+    bool on_cp = plan->cp > 1;
+    bool has_tower = false;
+
+    for (uint32_t i = 0; i < plan->n_specs; i++)
+        has_tower = has_tower || plan->specs[i].is_tower;
+    if (has_tower && (on_tp || on_cp)) {
+        (void)sw_plan_fault(plan, SW_SEVERITY_NOTE, "tower_exit", "", 0,
+                            "sum the gradient of the tower's output over these axes before its backward",
+                            "a tower's output is whole, and each rank puts in what falls on its own tokens: "
+                            "its gradient is a partial sum over %s%s%s",
+                            on_tp ? "tp" : "", on_tp && on_cp ? " and " : "", on_cp ? "cp" : "");
+    }
+}
+
 sw_status sw_finish_stages(sw_plan *plan, sw_error *err)
 {
     SW_TRY(make_stages(plan, err));
     place_specs(plan);
     mark_terminal(plan);
     check_mixers(plan);
+    check_towers(plan);
     SW_TRY(find_parallel(plan, err));
     return find_special(plan, err);
 }

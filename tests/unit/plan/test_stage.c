@@ -1,6 +1,7 @@
 /*
  * Pipeline stages: what enters the layers stands on the first stage, what works behind them on the last,
- * wherever a class registers it. Every family is asked, on a config that has a number for all of them.
+ * wherever a class registers it. Every family is asked, on a config that has a number for all of them. And
+ * what is said of towers, which stand before the stages' layers.
  */
 #include "plan/finish.h"
 
@@ -103,10 +104,40 @@ static void the_projections_of_a_narrow_embedding_stand_beside_it_and_before_the
     check_stages(config);
 }
 
+/* ---- towers ---- */
+
+#define LLAVA "'architectures': ['LlavaForConditionalGeneration'], 'model_type': 'llava', " NUMBERS
+#define LLAMA "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', " NUMBERS
+
+static void the_axes_that_cut_the_text_are_told_to_a_tower(void **state)
+{
+    static const struct {
+        tiny_case what;
+        const char *axes; /* NULL: nothing is said */
+    } cases[] = {
+        {{.config = LLAVA, .mesh = "cp=2,tp=2"},                "partial sum over tp and cp"},
+        {{.config = LLAVA, .mesh = "tp=2"},                     "partial sum over tp"       },
+        {{.config = LLAVA, .mesh = "cp=2,tp=2", .no_sp = true}, "partial sum over cp"       },
+        {{.config = LLAVA, .mesh = "dp=2,tp=2", .no_sp = true}, NULL                        },
+        {{.config = LLAVA, .mesh = "dp=2"},                     NULL                        },
+        {{.config = LLAMA, .mesh = "cp=2,tp=2"},                NULL                        },
+    };
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        tiny t = tiny_plan(&cases[i].what);
+        if (cases[i].axes == NULL)
+            tiny_silent(&t, "tower_exit");
+        else
+            tiny_finding(&t, SW_SEVERITY_NOTE, "tower_exit", cases[i].axes, "before its backward");
+        tiny_drop(&t);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_ends_on_the_last_stage),
+        cmocka_unit_test(the_axes_that_cut_the_text_are_told_to_a_tower),
         cmocka_unit_test(the_projections_of_a_narrow_embedding_stand_beside_it_and_before_the_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
