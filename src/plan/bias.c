@@ -1,8 +1,8 @@
 /*
  * Biases under tp. A bias of a row weight is whole and must enter the sum once: after the boundary's exit
  * (deferred), or on rank 0 only where the region weights it before the exit (experts). A bias of a column
- * weight is cut as its weight is. Both are checked on the final plan, so that an override or a loaded file is
- * held to the same.
+ * weight is cut as its weight is, over ep too. All are checked on the final plan, so that an override or a
+ * loaded file is held to the same.
  */
 #include "plan/finish.h"
 
@@ -93,6 +93,21 @@ static bool same_cut(const sw_facts *bias, const sw_facts *weight)
     return sw_placement_equal(&moved, w);
 }
 
+/* Biases of experts go where their experts go. */
+static bool same_experts(const sw_facts *bias, const sw_facts *weight)
+{
+    const sw_placement *b = &bias->places.on[SW_ON_EP];
+    const sw_placement *w = &weight->places.on[SW_ON_EP];
+    const sw_shape *seen = weight->view != NULL ? weight->view : weight->shape;
+    uint32_t b_dim = 0;
+    uint32_t w_dim = 0;
+
+    if (b->kind != SW_PLACE_SHARD || w->kind != SW_PLACE_SHARD)
+        return b->kind == w->kind;
+    return sw_placement_dim(b, bias->shape->n_dims, &b_dim) && sw_placement_dim(w, seen->n_dims, &w_dim) &&
+           b_dim == w_dim;
+}
+
 static sw_status defer(sw_plan *plan, sw_spec *spec, sw_spec_param *p, sw_error *err)
 {
     sw_facts facts = plan->facts[p->facts];
@@ -116,7 +131,14 @@ static sw_status settle(sw_plan *plan, sw_spec *spec, const sw_map *paths, sw_sp
     const sw_facts *weight = weight_beside(plan, spec, paths, p);
     uint32_t dim = 0;
 
-    if (weight == NULL || weight->shape == NULL || weight->places.on[SW_ON_TP].kind != SW_PLACE_SHARD ||
+    if (weight == NULL || weight->shape == NULL)
+        return SW_OK;
+    if (!same_experts(bias, weight)) {
+        misplaced(plan, spec, p, "give the bias its weight's placement over ep",
+                  "the bias of an expert is not cut over ep as its weight is");
+        return SW_OK;
+    }
+    if (weight->places.on[SW_ON_TP].kind != SW_PLACE_SHARD ||
         !sw_placement_dim(&weight->places.on[SW_ON_TP], weight->shape->n_dims, &dim))
         return SW_OK;
     if ((int)dim == weight->out_dim) {
@@ -210,7 +232,7 @@ static bool has_work(const sw_plan *plan, const sw_spec *spec)
 
 sw_status sw_finish_biases(sw_plan *plan, sw_error *err)
 {
-    for (uint32_t i = 0; i < plan->n_specs && plan->tp > 1; i++) {
+    for (uint32_t i = 0; i < plan->n_specs && (plan->tp > 1 || plan->ep > 1); i++) {
         sw_map paths = {0};
         sw_status status =
             has_work(plan, &plan->specs[i]) ? settle_all(plan, &plan->specs[i], &paths, err) : SW_OK;

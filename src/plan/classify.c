@@ -83,14 +83,28 @@ static sw_layout layout_of_words(sw_role role, const char *name)
     }
 }
 
-/* Role by rules of words alone; the form of a batched expert weight is told from its dims. */
+/*
+ * Experts under one name: a weight has three dims, a bias two. The bias of a numbered expert has one, and
+ * gets its expert dim where it is stacked.
+ */
+static bool is_batched(const char *name, uint32_t n_dims)
+{
+    size_t length = strlen(name);
+    size_t bias = strlen("bias");
+    bool is_bias = length > bias && strcmp(name + length - bias, "bias") == 0 &&
+                   (name[length - bias - 1] == '.' || name[length - bias - 1] == '_');
+
+    return n_dims >= (is_bias ? 2U : 3U);
+}
+
+/* Role by rules of words alone; the form of batched experts is told from their dims. */
 static void class_from_words(sw_class *class_, sw_role role, const char *name, uint32_t n_dims)
 {
     class_->role = role;
     class_->layout = layout_of_words(role, name);
     if (role == SW_ROLE_MOE_EXPERT) {
         class_->side = sw_role_is_row_like(name) ? SW_SIDE_IN : SW_SIDE_OUT;
-        class_->form = n_dims >= 3 ? SW_FORM_EXPERTS : SW_FORM_LINEAR;
+        class_->form = is_batched(name, n_dims) ? SW_FORM_EXPERTS : SW_FORM_LINEAR;
     } else if (role == SW_ROLE_SHARED_EXPERT) {
         class_->side = sw_role_is_row_like(name) ? SW_SIDE_IN : SW_SIDE_OUT;
     }

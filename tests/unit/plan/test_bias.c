@@ -148,6 +148,21 @@ static void a_row_bias_of_a_shared_expert_enters_its_blocks_sum_once(void **stat
     tiny_drop(&t);
 }
 
+static void a_bias_of_experts_goes_over_ep_with_its_weight(void **state)
+{
+    const tiny_case what = {
+        .config = STRANGER ", 'num_experts': 4",
+        .params = L "mlp.router.weight F32 4x8\n" L "mlp.experts.up_proj F32 4x8x6\n" L
+                    "mlp.experts.up_proj_bias F32 4x6\n" L "mlp.experts.down_proj F32 4x6x8\n",
+        .mesh = "ep=2",
+        .overrides = "- match: '*.mlp'\n  params: {+: {experts.up_proj_bias: {ep: replicate}}}\n"};
+    tiny t = tiny_refuse(&what);
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "bias_placement", "is not cut over ep as its weight is",
+                 "its weight's");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +176,7 @@ int main(void)
         cmocka_unit_test(the_bias_of_a_fused_weight_has_its_segments),
         cmocka_unit_test(partial_outputs_are_counted),
         cmocka_unit_test(a_row_bias_of_a_shared_expert_enters_its_blocks_sum_once),
+        cmocka_unit_test(a_bias_of_experts_goes_over_ep_with_its_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

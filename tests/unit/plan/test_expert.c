@@ -291,6 +291,33 @@ static void the_derived_expert_group_must_fit_the_dense_region(void **state)
     tiny_drop(&t);
 }
 
+/* Batched [experts, in, out], as gpt-oss stores them, under names that no table has. */
+#define BATCHED_WITH_BIASES                                                                                  \
+    MLP "router.weight F32 4x16\n" MLP "experts.up_proj F32 4x16x8\n" MLP                                    \
+        "experts.up_proj_bias F32 4x8\n" MLP "experts.down_proj F32 4x8x16\n" MLP                            \
+        "experts.down_proj_bias F32 4x16\n"
+
+static void biases_of_batched_experts_have_an_expert_dim_and_an_output_dim(void **state)
+{
+    tiny t = TINY_PLAN(.config = STRANGER, .params = BATCHED_WITH_BIASES, .mesh = "ep=2,tp=2");
+    (void)state;
+    tiny_ep(&t, MLP "experts.up_proj_bias", "S(0)");
+    tiny_tp(&t, MLP "experts.up_proj", "S(2)");
+    tiny_tp(&t, MLP "experts.up_proj_bias", "S(1)");
+    tiny_ep(&t, MLP "experts.down_proj_bias", "S(0)");
+    tiny_tp(&t, MLP "experts.down_proj_bias", "R");
+    tiny_grads(&t, MLP "experts.down_proj_bias", "tp partial");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = STRANGER, .params = BATCHED_WITH_BIASES, .mesh = "dp=2,tp=2", .ep = 4);
+    tiny_ep(&t, MLP "experts.up_proj_bias", "S(0)");
+    tiny_tp(&t, MLP "experts.up_proj_bias", "R");
+    tiny_ep(&t, MLP "experts.down_proj_bias", "S(0)");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = STRANGER, .params = BATCHED_WITH_BIASES, .mesh = "tp=4");
+    tiny_rows(&t, MLP "experts.up_proj_bias", 3, "6:8");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +338,7 @@ int main(void)
         cmocka_unit_test(biases_of_experts_are_stacked_and_cut_as_their_weights),
         cmocka_unit_test(ep_on_a_dense_model_is_said_to_do_nothing),
         cmocka_unit_test(the_derived_expert_group_must_fit_the_dense_region),
+        cmocka_unit_test(biases_of_batched_experts_have_an_expert_dim_and_an_output_dim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
