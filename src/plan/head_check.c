@@ -12,8 +12,6 @@
 #include "plan/heads.h"
 #include "plan/sizes.h"
 
-enum { HIGHEST_TP = 1024 };
-
 static bool fits(uint64_t heads, uint64_t kv, uint32_t tp)
 {
     return heads % tp == 0 && (kv == 0 || kv % tp == 0 || tp % kv == 0);
@@ -21,7 +19,7 @@ static bool fits(uint64_t heads, uint64_t kv, uint32_t tp)
 
 static void list(sw_sizes *sizes, uint64_t heads, uint64_t kv, bool replicated)
 {
-    for (uint32_t tp = 1; tp <= HIGHEST_TP && sizes->n < SW_SIZES_MOST; tp++) {
+    for (uint32_t tp = 1; tp <= SW_SIZES_HIGHEST && sizes->n < SW_SIZES_MOST; tp++) {
         bool shares = kv != 0 && kv % tp != 0;
         if (fits(heads, kv, tp) && shares == replicated)
             (void)sw_sizes_add(sizes, tp, "");

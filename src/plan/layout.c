@@ -348,11 +348,10 @@ static void solve(const sw_cut_request *q, sw_cut_result *result)
 
 void sw_cut_legal_ranks(const sw_cut_request *request, sw_sizes *sizes)
 {
-    enum { HIGHEST = 1024 };
     sw_cut_request q = *request;
     sw_cut_result r;
 
-    for (q.ranks = 1; q.ranks <= HIGHEST && sizes->n < SW_SIZES_MOST; q.ranks++) {
+    for (q.ranks = 1; q.ranks <= SW_SIZES_HIGHEST && sizes->n < SW_SIZES_MOST; q.ranks++) {
         solve(&q, &r);
         if (r.fault == NULL)
             (void)sw_sizes_add(sizes, q.ranks, r.replicas > 1 ? " (key/value heads replicated)" : "");

@@ -311,10 +311,7 @@ static void cut_experts(placing *p)
         char what[192];
         char help[320];
         sw_sizes sizes = {0};
-        for (uint64_t n = 1; n <= p->shape->dims[dim]; n++) {
-            if (p->shape->dims[dim] % n == 0 && !sw_sizes_add(&sizes, n, ""))
-                break;
-        }
+        sw_sizes_add_divisors(&sizes, p->shape->dims[dim]);
         (void)snprintf(help, sizeof help, "ep sizes that fit: %s", sw_sizes_text(&sizes));
         p->out->places.on[SW_ON_EP] = (sw_placement){0};
         (void)snprintf(what, sizeof what, "%" PRIu64 " experts are not divisible by ep=%u",

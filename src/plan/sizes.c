@@ -22,6 +22,14 @@ bool sw_sizes_add(sw_sizes *sizes, uint64_t size, const char *remark)
     return true;
 }
 
+void sw_sizes_add_divisors(sw_sizes *sizes, uint64_t count)
+{
+    for (uint64_t n = 1; n <= count && n <= SW_SIZES_HIGHEST; n++) {
+        if (count % n == 0 && !sw_sizes_add(sizes, n, ""))
+            break;
+    }
+}
+
 const char *sw_sizes_text(const sw_sizes *sizes)
 {
     return sizes->n == 0 ? "none" : sizes->text;

@@ -318,6 +318,21 @@ static void biases_of_batched_experts_have_an_expert_dim_and_an_output_dim(void 
     tiny_drop(&t);
 }
 
+static void a_number_of_experts_beyond_all_sense_is_refused_at_once(void **state)
+{
+    /* A prime near 10^11, whose divisors must not be looked for one by one. */
+    tiny t =
+        TINY_REFUSE(.config = "'architectures': ['StrangerForCausalLM'], 'hidden_size': 16, "
+                              "'num_attention_heads': 4, 'num_experts': 99999999977",
+                    .params = MLP "gate.weight F32 4x16\n" MLP "experts.up_proj F32 99999999977x8x16\n" MLP
+                                  "experts.down_proj F32 99999999977x16x8\n",
+                    .mesh = "ep=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "expert_count", "99999999977 experts are not divisible by ep=2",
+                 "ep sizes that fit: 1");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +354,7 @@ int main(void)
         cmocka_unit_test(ep_on_a_dense_model_is_said_to_do_nothing),
         cmocka_unit_test(the_derived_expert_group_must_fit_the_dense_region),
         cmocka_unit_test(biases_of_batched_experts_have_an_expert_dim_and_an_output_dim),
+        cmocka_unit_test(a_number_of_experts_beyond_all_sense_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
