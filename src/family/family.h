@@ -34,8 +34,8 @@ typedef enum sw_form {
 typedef enum sw_layout {
     SW_LAYOUT_PLAIN = 0, /* one run of rows, any equal cut */
     SW_LAYOUT_HEADS,     /* whole query heads */
-    SW_LAYOUT_KV_HEADS,  /* whole key/value heads; each held by several ranks when there are fewer than ranks
-                          */
+    /* whole key/value heads; each held by several ranks when there are fewer than ranks */
+    SW_LAYOUT_KV_HEADS,
     SW_LAYOUT_QKV_STACKED,  /* [q; k; v] */
     SW_LAYOUT_QKV_PER_HEAD, /* head by head: q0 k0 v0 q1 k1 v1 ... */
     SW_LAYOUT_QKV_GROUPED,  /* by key/value group: its q heads, k, v */
@@ -54,8 +54,8 @@ enum {
     SW_ROW_BUFFER = 1u << 0, /* carried byte for byte, never cut, never trained */
     SW_ROW_FROZEN = 1u << 1, /* no gradient (router correction bias, quantisation scales) */
     SW_ROW_MIXER = 1u << 2,  /* belongs to a state-space or linear-attention mixer: the whole module is one */
-    SW_ROW_FULL_NORM =
-        1u << 3, /* a q/k norm over all heads: cut with its input, mean square reduced over tp */
+    /* a q/k norm over all heads: cut with its input, mean square reduced over tp */
+    SW_ROW_FULL_NORM = 1u << 3,
     SW_ROW_POSITION = 1u << 4,    /* position table: whole, works on the local slice of the sequence */
     SW_ROW_OPTIONAL = 1u << 5,    /* may stand in a checkpoint, but is not generated from a config */
     SW_ROW_F32 = 1u << 6,         /* F32 in the checkpoint whatever the config's dtype */
@@ -69,15 +69,15 @@ enum {
 /* One parameter of a family. Strings are static. */
 typedef struct sw_family_row {
     const char *name; /* "model.layers.#.self_attn.q_proj.weight" */
-    const char
-        *shape; /* extents separated by commas, each an expression: "heads*head_dim, hidden"; "" a scalar */
+    /* extents separated by commas, each an expression: "heads*head_dim, hidden"; "" a scalar */
+    const char *shape;
     sw_role role;
     sw_side side;
     sw_form form;
     sw_layout layout;
     uint32_t flags;
-    uint32_t
-        parts; /* for STACKED, INTERLEAVED, QKV_BLOCKS; rows of one unit multiple for QUANTISED (see docs) */
+    /* for STACKED, INTERLEAVED, QKV_BLOCKS; rows of one unit multiple for QUANTISED (see docs) */
+    uint32_t parts;
     const char *when; /* condition for generating it: "tied == 0", "layer >= first_dense"; NULL: always */
 } sw_family_row;
 

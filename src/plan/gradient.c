@@ -1,15 +1,20 @@
 /*
  * The gradient-reduction plan: for each parameter the axes over which its gradient is a partial sum, each
  * with the reason. One logical loss: a rank's loss counts its own tokens over the step's total, so every sum
- * is a sum and nothing averages. Rules (they are the whole file):
- *
+ * is a sum and nothing averages. The rules below are the whole file.
+ */
+// clang-format off
+/*
  *   tp  kv_replica  a piece is held by several neighbouring ranks: summed inside each group
  *   tp  sequence    whole over tp, but its tokens are cut over tp (norms, deferred biases, routers of sliced
- * blocks) tp  partial     whole over tp, but used inside a region whose exit is a partial sum over tp ep
- * partial     the router under an explicit ep axis: each rank routes to its own experts only cp  context its
- * tokens are cut over cp dp  data        always; for experts under TP-extend-EP edp stands for dp, cp and
- * what is left of tp pp  tied        a tied pair whose two uses are in different stages
+ *                   blocks)
+ *   tp  partial     whole over tp, but used inside a region whose exit is a partial sum over tp
+ *   ep  partial     the router under an explicit ep axis: each rank routes to its own experts only
+ *   cp  context     its tokens are cut over cp
+ *   dp  data        always; for experts under TP-extend-EP edp stands for dp, cp and what is left of tp
+ *   pp  tied        a tied pair whose two uses are in different stages
  */
+// clang-format on
 #include "plan/finish.h"
 
 #include <string.h>
