@@ -17,17 +17,20 @@
 #include "plan/intern.h"
 #include "plan/override_match.h"
 
-/* How a segment of a name is cut when only a word rule gave the role. The first row whose word it is wins. */
+/*
+ * How a segment of a name is cut when only a word rule gave the role, and what `layout: stacked` of an
+ * override means for it. The first row whose word it is wins.
+ */
 // clang-format off
-static const struct { const char *segment; sw_layout layout; } word_layouts[] = {
-    { "q_proj",    SW_LAYOUT_HEADS    },
-    { "q_b_proj",  SW_LAYOUT_HEADS    },
-    { "kv_b_proj", SW_LAYOUT_HEADS    },
-    { "k_proj",    SW_LAYOUT_KV_HEADS },
-    { "v_proj",    SW_LAYOUT_KV_HEADS },
-    { "o_proj",    SW_LAYOUT_HEADS    },
-    { "kv_proj",   SW_LAYOUT_UNKNOWN  }, /* fused: matched by the word v_proj, stored nobody knows how */
-    { "qk_proj",   SW_LAYOUT_UNKNOWN  },
+static const struct { const char *segment; sw_layout layout; sw_layout stacked; } word_layouts[] = {
+    { "q_proj",    SW_LAYOUT_HEADS,    SW_LAYOUT_STACKED    },
+    { "q_b_proj",  SW_LAYOUT_HEADS,    SW_LAYOUT_STACKED    },
+    { "kv_b_proj", SW_LAYOUT_HEADS,    SW_LAYOUT_STACKED    },
+    { "k_proj",    SW_LAYOUT_KV_HEADS, SW_LAYOUT_STACKED    },
+    { "v_proj",    SW_LAYOUT_KV_HEADS, SW_LAYOUT_STACKED    },
+    { "o_proj",    SW_LAYOUT_HEADS,    SW_LAYOUT_STACKED    },
+    { "kv_proj",   SW_LAYOUT_UNKNOWN,  SW_LAYOUT_KV_STACKED }, /* fused: matched by the word v_proj, stored nobody knows how */
+    { "qk_proj",   SW_LAYOUT_UNKNOWN,  SW_LAYOUT_STACKED    },
 };
 
 static const char *const common_towers[] = {
@@ -81,6 +84,17 @@ static sw_layout layout_of_words(sw_role role, const char *name)
     default:
         return SW_LAYOUT_PLAIN;
     }
+}
+
+sw_layout sw_stacked_layout(sw_role role, const char *name)
+{
+    if (role == SW_ROLE_FUSED_QKV)
+        return SW_LAYOUT_QKV_STACKED;
+    for (size_t i = 0; i < SW_COUNT(word_layouts); i++) {
+        if (has_segment(name, word_layouts[i].segment))
+            return word_layouts[i].stacked;
+    }
+    return SW_LAYOUT_STACKED;
 }
 
 /*

@@ -33,8 +33,9 @@ const char *sw_relative_path(const sw_spec *spec, const char *fqn)
     return spec->fqn_length == 0 ? fqn : fqn + spec->fqn_length + 1;
 }
 
-/* A class with an override's layout in place of its own. */
-static void apply_layout(sw_class *class_, const sw_override_layout *layout)
+/* A class with an override's layout in place of its own. Parts that are given make equal parts of anything.
+ */
+static void apply_layout(sw_class *class_, const sw_override_layout *layout, const char *name)
 {
     class_->layout = layout->layout;
     class_->parts = layout->parts;
@@ -42,12 +43,10 @@ static void apply_layout(sw_class *class_, const sw_override_layout *layout)
     class_->dim = layout->dim;
     class_->n_segments = layout->n_segments;
     class_->segments = layout->segments;
-    /* `stacked` of two halves or of q, k and v: the role says which. */
-    bool is_qkv = class_->role == SW_ROLE_FUSED_QKV || class_->role == SW_ROLE_COLWISE;
-    if (layout->layout == SW_LAYOUT_QKV_STACKED && !is_qkv) {
-        class_->layout = SW_LAYOUT_STACKED;
-        class_->parts = layout->parts == 0 ? 2 : layout->parts;
-    }
+    if (layout->layout == SW_LAYOUT_QKV_STACKED)
+        class_->layout = layout->parts != 0 ? SW_LAYOUT_STACKED : sw_stacked_layout(class_->role, name);
+    if (class_->layout == SW_LAYOUT_STACKED && class_->parts == 0)
+        class_->parts = 2;
 }
 
 static sw_status place_now(sw_plan *plan, const sw_spec *spec, uint32_t param, const sw_class *class_,
@@ -80,7 +79,7 @@ sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param, co
     const sw_override_layout *layout = sw_override_layout_for(plan, t->name, t->name_length);
     if (layout != NULL) {
         sw_class own = *class_;
-        apply_layout(&own, layout);
+        apply_layout(&own, layout, t->name);
         return place_now(plan, spec, param, &own, stacked, facts, fault, err);
     }
     memo_key key;

@@ -23,15 +23,19 @@ static const struct layout_word {
     bool needs_parts;
     uint32_t parts;
 } layout_words[] = {
-    { "plain",       SW_LAYOUT_PLAIN,        false, false, 0 },
-    { "heads",       SW_LAYOUT_HEADS,        false, false, 0 },
-    { "kv_heads",    SW_LAYOUT_KV_HEADS,     false, false, 0 },
-    { "stacked",     SW_LAYOUT_QKV_STACKED,  true,  false, 0 }, /* q, k, v or equal parts: the role says which */
-    { "per_head",    SW_LAYOUT_QKV_PER_HEAD, false, false, 0 },
-    { "grouped",     SW_LAYOUT_QKV_GROUPED,  false, false, 0 },
-    { "blocks",      SW_LAYOUT_QKV_BLOCKS,   true,  true,  0 },
-    { "kv_stacked",  SW_LAYOUT_KV_STACKED,   false, false, 0 },
-    { "interleaved", SW_LAYOUT_INTERLEAVED,  true,  false, 2 },
+    { "plain",         SW_LAYOUT_PLAIN,        false, false, 0 },
+    { "heads",         SW_LAYOUT_HEADS,        false, false, 0 },
+    { "kv_heads",      SW_LAYOUT_KV_HEADS,     false, false, 0 },
+    { "stacked",       SW_LAYOUT_QKV_STACKED,  true,  false, 0 }, /* q, k, v or equal parts: the role says which */
+    { "per_head",      SW_LAYOUT_QKV_PER_HEAD, false, false, 0 },
+    { "grouped",       SW_LAYOUT_QKV_GROUPED,  false, false, 0 },
+    { "blocks",        SW_LAYOUT_QKV_BLOCKS,   true,  true,  0 },
+    { "kv_stacked",    SW_LAYOUT_KV_STACKED,   false, false, 0 },
+    { "stacked_parts", SW_LAYOUT_STACKED,      true,  false, 2 },
+    { "interleaved",   SW_LAYOUT_INTERLEAVED,  true,  false, 2 },
+    { "vocab",         SW_LAYOUT_VOCAB,        false, false, 0 },
+    { "unknown",       SW_LAYOUT_UNKNOWN,      false, false, 0 },
+    { "segments",      SW_LAYOUT_EXPLICIT,     false, false, 0 },
 };
 // clang-format on
 
@@ -138,7 +142,8 @@ static sw_status settle(const sw_reader *r, const sw_yaml_node *at, said_form *f
     sw_override_layout *layout = &form->layout;
 
     if (layout->n_segments > 0) {
-        if (form->word != NULL || layout->parts > 0)
+        bool is_other = form->word != NULL && form->word->layout != SW_LAYOUT_EXPLICIT;
+        if (is_other || layout->parts > 0)
             return sw_reader_fail(r, at, "leave kind and parts out",
                                   "segments already say how the rows are stored");
         layout->layout = SW_LAYOUT_EXPLICIT;
@@ -147,12 +152,15 @@ static sw_status settle(const sw_reader *r, const sw_yaml_node *at, said_form *f
     if (form->word == NULL)
         return sw_reader_fail(r, at, "write kind: stacked, or segments: [...]",
                               "neither kind nor segments is given");
+    if (layout->layout == SW_LAYOUT_EXPLICIT)
+        return sw_reader_fail(r, at, "write segments: [4096, 1024, 1024]", "the segments are not given");
     if (layout->parts > 0 && !form->word->takes_parts)
         return sw_reader_fail(r, at, "leave parts out", "a %s layout has no parts", form->word->word);
     if (layout->parts == 0 && form->word->needs_parts)
         return sw_reader_fail(r, at, "write {kind: blocks, parts: 4}", "a %s layout needs parts",
                               form->word->word);
-    if (layout->parts > SW_CUT_MAX_SEGMENTS && layout->layout == SW_LAYOUT_QKV_STACKED)
+    bool is_stacked = layout->layout == SW_LAYOUT_QKV_STACKED || layout->layout == SW_LAYOUT_STACKED;
+    if (layout->parts > SW_CUT_MAX_SEGMENTS && is_stacked)
         return sw_reader_fail(r, at, "check the number of parts",
                               "%u stacked parts, at most %d are supported", layout->parts,
                               SW_CUT_MAX_SEGMENTS);

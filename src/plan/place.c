@@ -132,7 +132,8 @@ static sw_form form_by_dims(placing *p)
     bool is_plain = c->form == SW_FORM_LINEAR && p->shape->n_dims == 2 + front && c->companion == NULL;
     bool is_row = side_of(p) == SW_SIDE_IN;
 
-    if (c->source != SW_RULE_DEFAULT || hidden == 0 || p->where.is_tower || (!is_stacked && !is_plain) ||
+    if (c->source != SW_RULE_DEFAULT || c->has_dim || hidden == 0 || p->where.is_tower ||
+        (!is_stacked && !is_plain) ||
         (c->role != SW_ROLE_COLWISE && c->role != SW_ROLE_ROWWISE && c->role != SW_ROLE_MOE_EXPERT))
         return c->form;
     uint64_t out = p->shape->dims[is_stacked ? 1 : front];
@@ -147,6 +148,35 @@ static sw_form form_by_dims(placing *p)
              "hidden_size stands on the other side: the weight seems to be stored transposed",
              "no table knows this architecture: transpose the weights, or place them in an override");
     return c->form;
+}
+
+/*
+ * An override that names the dim of the cut side says which way round a matrix is stored. Dims are those of
+ * the file: without the experts that a stack or a view puts in front. A vector has only one, whatever is
+ * said.
+ */
+static void turn_to_dim(placing *p)
+{
+    const sw_class *c = p->class_;
+    sw_axes_of *a = &p->axes;
+    int front = p->where.is_stacked || a->is_view ? 1 : 0;
+    int n_dims = (int)p->shape->n_dims - (p->where.is_stacked ? 1 : 0);
+    int dim = (c->dim < 0 ? c->dim + n_dims : c->dim) + front;
+    int cut = side_of(p) == SW_SIDE_IN ? a->in_dim : a->out_dim;
+    int other = side_of(p) == SW_SIDE_IN ? a->out_dim : a->in_dim;
+    char what[96];
+
+    if (!c->has_dim || n_dims < 2 || side_of(p) == SW_SIDE_NONE || dim == cut)
+        return;
+    if (dim < 0 || dim != other) {
+        (void)snprintf(what, sizeof what, "layout says dim %d, which is no side of the stored matrix",
+                       c->dim);
+        complain(p, "no_such_dim", what, "name the stored dim of the side that tp cuts, or leave dim out");
+        return;
+    }
+    int out_dim = a->out_dim;
+    a->out_dim = a->in_dim;
+    a->in_dim = out_dim;
 }
 
 static void find_axes(placing *p)
@@ -168,12 +198,17 @@ static void find_axes(placing *p)
     p->axes = sw_form_axes(form, p->shape->n_dims);
     if (p->class_->flags & SW_ROW_QUANTISED && p->shape->n_dims >= 3)
         p->axes.in_factor = 32; /* MXFP4: a block of 32 values along the input, kept as one stored row */
+    turn_to_dim(p);
     see_as_experts(p);
 }
 
-/* Rows that must not be torn apart, because another tensor is cut with them in groups of 32. */
+/* Rows that must not be torn apart: a head, or groups of 32 because another tensor is cut with them. */
 static uint64_t group_unit(const placing *p, sw_side side)
 {
+    uint64_t head = (uint64_t)sw_plan_attribute(p->plan, SW_ATTR_HEAD_DIM);
+
+    if (p->class_->layout == SW_LAYOUT_STACKED && p->where.type == SW_BOUNDARY_ATTENTION && head != 0)
+        return head;
     if ((p->class_->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) == 0)
         return 1;
     return side == SW_SIDE_OUT ? 32 : 1;
@@ -291,7 +326,7 @@ static void cut_side(placing *p, sw_side side)
     }
     if (logical.is_uneven)
         note_uneven(p, &q);
-    set_cut(p, c->has_dim ? c->dim : dim, &cut);
+    set_cut(p, dim, &cut);
 }
 
 /* Experts over ep: whole experts, the expert dim in front. */

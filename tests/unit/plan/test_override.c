@@ -539,6 +539,86 @@ static void the_same_overrides_serve_twice(void **state)
     tiny_drop(&t);
 }
 
+#define STACKED_CONFIG                                                                                       \
+    "'architectures': ['StrangerForCausalLM'], 'num_hidden_layers': 1, 'hidden_size': 16, "                  \
+    "'num_attention_heads': 8, 'num_key_value_heads': 2, 'head_dim': 6"
+#define Q_AND_KV                                                                                             \
+    "model.layers.0.self_attn.q_proj.weight F32 48x16\nmodel.layers.0.self_attn.kv_proj.weight F32 24x16\n"  \
+    "model.layers.0.self_attn.o_proj.weight F32 16x48\n"
+
+static void stacked_is_of_heads_only_where_the_weight_is(void **state)
+{
+    static const char wide[] = L0 "mlp.up_proj.weight F32 48x16\n" L0 "mlp.down_proj.weight F32 16x48\n";
+    tiny t = TINY_PLAN(.config = STACKED_CONFIG, .params = Q_AND_KV, .mesh = "tp=4",
+                       .overrides = "- match: '*.kv_proj'\n  layout: stacked\n");
+    (void)state;
+    tiny_tp(&t, L0 "self_attn.kv_proj.weight", "S(0;seg=12r2+12r2)");
+    tiny_drop(&t);
+    /* 48 rows are a multiple of 8 + 2 * 2 heads, but no q, k and v. */
+    t = TINY_PLAN(.config = STACKED_CONFIG, .params = wide, .mesh = "tp=2",
+                  .overrides = "- match: '*.up_proj'\n  layout: stacked\n");
+    tiny_tp(&t, L0 "mlp.up_proj.weight", "S(0;seg=24+24)");
+    tiny_drop(&t);
+}
+
+static void parts_that_are_given_are_equal_parts_of_any_weight(void **state)
+{
+    tiny t = TINY_PLAN(.config = STACKED_CONFIG, .mesh = "tp=2",
+                       .params = L0 "mlp.up_proj.weight F32 48x16\n" L0 "mlp.down_proj.weight F32 16x48\n",
+                       .overrides = "- match: '*.up_proj'\n  layout: {kind: stacked, parts: 3}\n");
+    (void)state;
+    tiny_rows(&t, L0 "mlp.up_proj.weight", 1, "8:16 24:32 40:48");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = STACKED_CONFIG, .params = Q_AND_KV, .mesh = "tp=2",
+                  .overrides = "- match: '*.kv_proj'\n  layout: {kind: stacked, parts: 2}\n");
+    tiny_rows(&t, L0 "self_attn.kv_proj.weight", 1, "6:12 18:24");
+    tiny_drop(&t);
+    t = TINY_REFUSE(.config = STACKED_CONFIG, .params = Q_AND_KV, .mesh = "tp=4", /* half a head a rank */
+                    .overrides = "- match: '*.kv_proj'\n  layout: {kind: stacked, parts: 2}\n");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "indivisible", "24 rows in groups of 6 cannot be cut over tp=4",
+                 "tp sizes that fit: 1, 2");
+    tiny_drop(&t);
+}
+
+#define TURNED                                                                                               \
+    L0 "self_attn.my_qkv_proj.weight F32 16x48\n" L0 "self_attn.my_qkv_proj.bias F32 48\n" L0                \
+       "self_attn.o_proj.weight F32 16x16\n"
+
+static void the_dim_of_a_layout_says_which_way_round_a_matrix_is_stored(void **state)
+{
+    tiny t = TINY_PLAN(.config = FUSED_CONFIG, .params = TURNED, .mesh = "tp=2",
+                       .overrides = "- match: '*.my_qkv_proj'\n  layout: {kind: stacked, dim: 1}\n");
+    (void)state;
+    tiny_tp(&t, L0 "self_attn.my_qkv_proj.weight", "S(1;seg=16+16+16)");
+    tiny_tp(&t, L0 "self_attn.my_qkv_proj.bias", "S(0;seg=16+16+16)");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = FUSED_CONFIG ", 'architectures': ['StrangerForCausalLM']", .mesh = "tp=2",
+                  .params = L0 "mlp.up_proj.weight F32 16x32\n" L0 "mlp.down_proj.weight F32 32x16\n",
+                  .overrides = "- match: '*.mlp'\n  layout:\n    up_proj: {kind: plain, dim: -1}\n"
+                               "    down_proj: {kind: plain, dim: 0}\n");
+    tiny_tp(&t, L0 "mlp.up_proj.weight", "S(1)");
+    tiny_tp(&t, L0 "mlp.down_proj.weight", "S(0)");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = FUSED_CONFIG ", 'architectures': ['StrangerForCausalLM'], 'num_experts': 2",
+                  .mesh = "tp=2",
+                  .params = L0 "mlp.gate.weight F32 2x16\n" L0 "mlp.experts.up_proj F32 2x16x16\n" L0
+                               "mlp.experts.down_proj F32 2x16x16\n",
+                  .overrides = "- match: '*.mlp'\n  layout:\n    experts.up_proj: {kind: plain, dim: 2}\n"
+                               "    experts.down_proj: {kind: plain, dim: 1}\n");
+    tiny_tp(&t, L0 "mlp.experts.up_proj", "S(2)");
+    tiny_tp(&t, L0 "mlp.experts.down_proj", "S(1)");
+    tiny_drop(&t);
+}
+
+static void a_dim_that_is_no_side_of_the_matrix_is_refused(void **state)
+{
+    tiny t = TINY_REFUSE(.config = FUSED_CONFIG, .params = TURNED, .mesh = "tp=2",
+                         .overrides = "- match: '*.my_qkv_proj'\n  layout: {kind: stacked, dim: 2}\n");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "no_such_dim", "layout says dim 2", "the side that tp cuts");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +654,10 @@ int main(void)
         cmocka_unit_test(rules_times_names_are_bounded),
         cmocka_unit_test(a_plan_never_points_into_the_overrides),
         cmocka_unit_test(the_same_overrides_serve_twice),
+        cmocka_unit_test(stacked_is_of_heads_only_where_the_weight_is),
+        cmocka_unit_test(parts_that_are_given_are_equal_parts_of_any_weight),
+        cmocka_unit_test(the_dim_of_a_layout_says_which_way_round_a_matrix_is_stored),
+        cmocka_unit_test(a_dim_that_is_no_side_of_the_matrix_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* `layout:` of an override entry: each word and form, and each refusal with its text. */
 #include "override_case.h"
 
+#include "plan/layout.h"
+
 static void a_layout_is_a_word_or_a_mapping(void **state)
 {
     (void)state;
@@ -15,6 +17,8 @@ static void a_layout_is_a_word_or_a_mapping(void **state)
         {"per_head",                           {.layout = SW_LAYOUT_QKV_PER_HEAD}                    },
         {"grouped",                            {.layout = SW_LAYOUT_QKV_GROUPED}                     },
         {"kv_stacked",                         {.layout = SW_LAYOUT_KV_STACKED}                      },
+        {"stacked_parts",                      {.layout = SW_LAYOUT_STACKED, .parts = 2}             },
+        {"{kind: stacked_parts, parts: 3}",    {.layout = SW_LAYOUT_STACKED, .parts = 3}             },
         {"interleaved",                        {.layout = SW_LAYOUT_INTERLEAVED, .parts = 2}         },
         {"{kind: interleaved, parts: 3}",      {.layout = SW_LAYOUT_INTERLEAVED, .parts = 3}         },
         {"{kind: blocks, parts: 4}",           {.layout = SW_LAYOUT_QKV_BLOCKS, .parts = 4}          },
@@ -57,6 +61,23 @@ static void segments_say_rows_replicas_and_units(void **state)
     assert_int_equal(layout->segments[3].replicas, 2);
     assert_int_equal(layout->segments[3].unit, 4);
     sw_overrides_destroy(o);
+}
+
+/* `layout` of a plan file may be copied into an override. */
+static void every_kind_that_a_plan_file_has_is_a_word_here(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SW_LAYOUT_COUNT_; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "- match: a\n  layout: {kind: %s%s}\n",
+                       sw_layout_name((sw_layout)i),
+                       i == SW_LAYOUT_QKV_BLOCKS ? ", parts: 4"
+                       : i == SW_LAYOUT_EXPLICIT ? ", segments: [4]"
+                                                 : "");
+        sw_overrides *o = list_of(text);
+        assert_int_equal(o->entries[0].layouts[0].layout, i);
+        sw_overrides_destroy(o);
+    }
 }
 
 static void layouts_by_path_each_have_their_form(void **state)
@@ -103,6 +124,8 @@ static void layouts_with_faults_are_refused(void **state)
           "check the number of parts" },
         { "- match: a\n  layout: {kind: stacked, segments: [4]}",
           "o.yaml:2: layout: segments already say how the rows are stored", "leave kind and parts out" },
+        { "- match: a\n  layout: segments", "o.yaml:2: layout: the segments are not given",
+          "write segments: [4096, 1024, 1024]" },
         { "- match: a\n  layout: {segments: []}", "o.yaml:2: layout: segments is a list of 1 to 16 stretches of rows",
           "write [4096, 1024, 1024]" },
         { "- match: a\n  layout: {segments: [4, 4x]}", "o.yaml:2: layout: '4x' is not a segment",
@@ -120,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layout_is_a_word_or_a_mapping),
+        cmocka_unit_test(every_kind_that_a_plan_file_has_is_a_word_here),
         cmocka_unit_test(segments_say_rows_replicas_and_units),
         cmocka_unit_test(layouts_by_path_each_have_their_form),
         cmocka_unit_test(layouts_with_faults_are_refused),
