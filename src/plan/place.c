@@ -13,6 +13,7 @@
 #include "plan/heads.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
+#include "plan/norm.h"
 #include "plan/quant.h"
 #include "plan/role.h"
 
@@ -26,6 +27,7 @@ typedef struct placing {
     sw_quant_geometry quant; /* of a companion */
     const sw_shape *shape;   /* as seen: the view, if there is one */
     sw_facts *out;
+    bool is_cut; /* over tp, unless a fault is found */
     uint32_t fault;
 } placing;
 
@@ -80,7 +82,7 @@ static sw_side side_of(const placing *p)
     case SW_ROLE_ROWWISE:
         return SW_SIDE_IN;
     case SW_ROLE_NORM: /* over all heads, or one row a head: cut with the heads it is applied to */
-        return c->layout == SW_LAYOUT_HEADS || c->layout == SW_LAYOUT_KV_HEADS ? SW_SIDE_OUT : SW_SIDE_NONE;
+        return c->layout != SW_LAYOUT_PLAIN ? SW_SIDE_OUT : SW_SIDE_NONE;
     case SW_ROLE_MOE_EXPERT:
     case SW_ROLE_SHARED_EXPERT:
         return sw_role_is_row_like(p->what->path) ? SW_SIDE_IN : SW_SIDE_OUT;
@@ -140,6 +142,11 @@ static sw_form form_by_dims(placing *p)
     uint64_t in = p->shape->dims[is_stacked ? 2 : front + 1];
     bool is_usual = is_row ? out == hidden : in == hidden;
     bool is_other = is_row ? in == hidden : out == hidden;
+    if (is_stacked && is_usual && is_other && p->is_cut && c->layout != SW_LAYOUT_UNKNOWN) {
+        complain(p, "layout_unknown",
+                 "experts of hidden_size both ways: nothing says which dim is the output",
+                 "state it in an override: `layout: {kind: plain, dim: N}`, N the stored dim that tp cuts");
+    }
     if (is_usual || !is_other)
         return c->form;
     if (is_stacked)
@@ -360,22 +367,30 @@ static void cut_experts(placing *p)
     place_on(&p->out->places, SW_ON_EP, placement);
 }
 
-/* A norm over all heads that no table knows: as long as the rows of all heads, and longer than one head. */
-static sw_layout norm_layout(const placing *p)
+/* A norm that no table knows; an override's layout says that it is cut with what it is applied to. */
+static void settle_norm(placing *p, sw_class *own)
 {
-    const sw_plan *plan = p->plan;
-    uint64_t head = (uint64_t)sw_plan_attribute(plan, SW_ATTR_HEAD_DIM);
-    uint64_t rows = p->shape->n_dims == 1 ? p->shape->dims[0] : 0;
-    const char *name = p->what->fqn;
+    bool is_inside = !p->where.is_tower && !p->where.is_replicated;
+    char what[192];
 
-    if (p->class_->source == SW_RULE_FAMILY || p->class_->role != SW_ROLE_NORM ||
-        p->where.type != SW_BOUNDARY_ATTENTION || head == 0 || rows <= head)
-        return p->class_->layout;
-    if (strstr(name, "q_norm") != NULL && rows == head * (uint64_t)sw_plan_attribute(plan, SW_ATTR_HEADS))
-        return SW_LAYOUT_HEADS;
-    if (strstr(name, "k_norm") != NULL && rows == head * (uint64_t)sw_plan_attribute(plan, SW_ATTR_KV_HEADS))
-        return SW_LAYOUT_KV_HEADS;
-    return p->class_->layout;
+    if (own->source == SW_RULE_FAMILY || own->role != SW_ROLE_NORM || !is_inside)
+        return;
+    if (own->layout != SW_LAYOUT_PLAIN) {
+        own->flags |= p->shape->n_dims == 1 ? (uint32_t)SW_ROW_FULL_NORM : 0;
+        return;
+    }
+    sw_norm_cut cut = sw_norm_cut_of(p->plan, p->where.type, p->what->path, p->shape);
+    own->layout = cut.layout;
+    own->flags |= cut.is_full ? (uint32_t)SW_ROW_FULL_NORM : 0;
+    if (!cut.is_unknown || !p->plan->is_active[SW_ON_TP])
+        return;
+    (void)snprintf(what, sizeof what,
+                   "no table knows this norm of %" PRIu64
+                   " values, as wide as the activations that tp=%u cuts in its region",
+                   p->shape->dims[0], p->plan->tp);
+    complain(p, "feature_cut", what,
+             "where it is applied to them, state `layout: heads` or its segments in an override; where it is "
+             "applied to whole tokens, give it the role replicated in `roles:`");
 }
 
 static const char *reason_of(const sw_class *c, sw_dtype dtype)
@@ -423,20 +438,21 @@ static void place_tensor(placing *p, const sw_template *template_)
     bool has_tp = plan->is_active[SW_ON_TP];
     bool has_ep = plan->is_active[SW_ON_EP];
 
+    bool is_whole =
+        p->where.type == SW_BOUNDARY_MIXER || p->where.type == SW_BOUNDARY_WHOLE || p->where.is_replicated;
+    sw_side side = is_whole ? SW_SIDE_NONE : side_of(p);
+    bool extends = c->role == SW_ROLE_MOE_EXPERT && has_ep && plan->ep_mode == SW_EP_TP_EXTEND;
+
+    p->is_cut = has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
+                !keeps_whole_when_ordered(p, side);
     find_axes(p);
     f->out_dim = p->shape->n_dims == 0 ? -1 : p->axes.out_dim; /* a scalar has no dims */
     f->in_dim = p->axes.in_dim;
     if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims,
                                 &f->places))
         f->places = (sw_places){0}; /* SPECIAL and SKIP: whole */
-    bool is_whole =
-        p->where.type == SW_BOUNDARY_MIXER || p->where.type == SW_BOUNDARY_WHOLE || p->where.is_replicated;
-    sw_side side = is_whole ? SW_SIDE_NONE : side_of(p);
-    bool extends = c->role == SW_ROLE_MOE_EXPERT && has_ep && plan->ep_mode == SW_EP_TP_EXTEND;
-
     place_on(&f->places, SW_ON_TP, (sw_placement){0});
-    if (has_tp && p->fault == UINT32_MAX && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
-        !keeps_whole_when_ordered(p, side))
+    if (p->is_cut && p->fault == UINT32_MAX)
         cut_side(p, side);
     if (c->role == SW_ROLE_MOE_EXPERT && has_ep && !is_whole)
         cut_experts(p);
@@ -457,9 +473,7 @@ void sw_place(sw_plan *plan, sw_place_where where, const sw_place_what *what, sw
         template_ = sw_template_of(SW_BOUNDARY_WHOLE);
     p.class_ = &own;
     p.shape = what->shape;
-    own.layout = norm_layout(&p);
-    if (own.layout != what->class_->layout)
-        own.flags |= SW_ROW_FULL_NORM;
+    settle_norm(&p, &own);
     begin_facts(&p);
     if (own.is_packed_orphan)
         complain(&p, "quant_unknown", "a packed tensor, and the config does not say how it is quantised",

@@ -134,8 +134,8 @@ static void partial_outputs_are_counted(void **state)
 static void a_row_bias_of_a_shared_expert_enters_its_blocks_sum_once(void **state)
 {
     tiny t = TINY_PLAN(.config = STRANGER,
-                       .params = L "mlp.gate.weight F32 2x8\n" L "mlp.experts.w1 F32 2x8x8\n" L
-                                   "mlp.experts.w2 F32 2x8x8\n" LINEAR(L "mlp.shared_expert.gate_proj")
+                       .params = L "mlp.gate.weight F32 2x8\n" L "mlp.experts.w1 F32 2x6x8\n" L
+                                   "mlp.experts.w2 F32 2x8x6\n" LINEAR(L "mlp.shared_expert.gate_proj")
                                        LINEAR(L "mlp.shared_expert.down_proj"),
                        .mesh = "tp=2");
     const sw_facts *f = tiny_facts(&t, L "mlp.shared_expert.down_proj.bias");

@@ -165,8 +165,8 @@ static void a_norm_inside_attention_belongs_to_it(void **state)
 
 static void a_router_belongs_to_its_block(void **state)
 {
-    tiny t = plan_names(L "mlp.gate.weight F32 4x8\n" L "mlp.experts.w1 F32 4x8x8\n" L
-                          "mlp.experts.w2 F32 4x8x8\n");
+    tiny t = plan_names(L "mlp.gate.weight F32 4x8\n" L "mlp.experts.w1 F32 4x6x8\n" L
+                          "mlp.experts.w2 F32 4x8x6\n");
     (void)state;
     check_all(&t, "'" L "mlp' moe_mlp 3");
     tiny_drop(&t);
@@ -175,8 +175,8 @@ static void a_router_belongs_to_its_block(void **state)
 static void a_shared_expert_is_a_region_in_its_block(void **state)
 {
     tiny t =
-        plan_names(L "mlp.gate.weight F32 4x8\n" L "mlp.experts.w1 F32 4x8x8\n" L
-                     "mlp.experts.w2 F32 4x8x8\n" W(L "mlp.shared_experts.w1") W(L "mlp.shared_experts.w2"));
+        plan_names(L "mlp.gate.weight F32 4x8\n" L "mlp.experts.w1 F32 4x6x8\n" L
+                     "mlp.experts.w2 F32 4x8x6\n" W(L "mlp.shared_experts.w1") W(L "mlp.shared_experts.w2"));
     (void)state;
     tiny_type(&t, L "mlp", "moe_mlp");
     tiny_type(&t, L "mlp.shared_experts", "mlp");
@@ -189,8 +189,8 @@ static void experts_need_no_special_name_of_their_block(void **state)
 {
     (void)state;
     /* Llama-4's and DBRX's names: weak point 7 of the reference */
-    check_one(L "feed_forward.router.weight F32 4x8\n" L "feed_forward.experts.w1 F32 4x8x8\n" L
-                "feed_forward.experts.w2 F32 4x8x8\n",
+    check_one(L "feed_forward.router.weight F32 4x8\n" L "feed_forward.experts.w1 F32 4x6x8\n" L
+                "feed_forward.experts.w2 F32 4x8x6\n",
               L "feed_forward", "moe_mlp");
     check_one(W(L "block_sparse_moe.experts.0.w1") W(L "block_sparse_moe.experts.0.w2") //
               W(L "block_sparse_moe.experts.1.w1") W(L "block_sparse_moe.experts.1.w2"),

@@ -178,7 +178,7 @@ static void a_batched_gate_and_up_is_cut_by_parts_where_the_family_knows_it(void
     tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", MLP "experts.gate_up_proj", "layout:");
     tiny_drop(&t);
     t = TINY_PLAN(.config = STRANGER, .params = BATCHED, .mesh = "tp=2",
-                  .overrides = "- match: '*.gate_up_proj'\n  layout: interleaved\n");
+                  .overrides = "- match: '*.gate_up_proj'\n  layout: {kind: interleaved, dim: 1}\n");
     tiny_tp(&t, MLP "experts.gate_up_proj", "S(1)");
     tiny_drop(&t);
 }
@@ -187,7 +187,7 @@ static void a_batch_kept_whole_by_an_override_is_planned(void **state)
 {
     tiny t = TINY_PLAN(.config = STRANGER, .params = BATCHED, .mesh = "tp=2",
                        .overrides =
-                           "- match: '*.gate_up_proj'\n  layout: stacked\n"
+                           "- match: '*.gate_up_proj'\n  layout: {kind: stacked, dim: 1}\n"
                            "- match: '*.mlp'\n"
                            "  params: {gate.weight: {tp: replicate}, experts.gate_up_proj: {tp: replicate}, "
                            "experts.down_proj: {tp: replicate}}\n"
@@ -333,6 +333,27 @@ static void a_number_of_experts_beyond_all_sense_is_refused_at_once(void **state
     tiny_drop(&t);
 }
 
+#define SQUARE                                                                                               \
+    MLP "gate.weight F32 4x16\n" MLP "experts.up_proj F32 4x16x16\n" MLP "experts.down_proj F32 4x16x16\n"
+
+static void square_batches_that_no_table_knows_are_not_guessed(void **state)
+{
+    tiny t = TINY_REFUSE(.config = STRANGER, .params = SQUARE, .mesh = "tp=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", "nothing says which dim is the output",
+                 "`layout: {kind: plain, dim: N}`");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = STRANGER, .params = SQUARE, .mesh = "dp=2", .ep = 2); /* whole experts */
+    tiny_ep(&t, MLP "experts.up_proj", "S(0)");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = STRANGER, .params = SQUARE, .mesh = "tp=2",
+                  .overrides = "- match: '*.mlp'\n  layout:\n    experts.up_proj: {kind: plain, dim: 1}\n"
+                               "    experts.down_proj: {kind: plain, dim: 2}\n");
+    tiny_tp(&t, MLP "experts.up_proj", "S(1)");
+    tiny_tp(&t, MLP "experts.down_proj", "S(2)");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_derived_expert_group_must_fit_the_dense_region),
         cmocka_unit_test(biases_of_batched_experts_have_an_expert_dim_and_an_output_dim),
         cmocka_unit_test(a_number_of_experts_beyond_all_sense_is_refused_at_once),
+        cmocka_unit_test(square_batches_that_no_table_knows_are_not_guessed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
