@@ -233,12 +233,31 @@ static void decide(const classifier *c, const sw_family_row *row, uint32_t n_dim
         class_from_words(class_, class_->role, c->lower, n_dims);
 }
 
-/* Names that are buffers in every family: rotary frequencies and attention masks. */
-static bool is_common_buffer(const char *lower)
+/* Names that no gradient reaches, in every family. */
+// clang-format off
+static const struct common_name {
+    const char *words;
+    sw_match_mode mode;
+    sw_role role; /* when no rule gives one */
+    uint32_t flags;
+    const char *what;
+} common_names[] = {
+    { "inv_freq",                SW_MATCH_EXACT, SW_ROLE_SKIP,     SW_ROW_BUFFER, "rotary and mask buffers"  },
+    { "masked_bias",             SW_MATCH_EXACT, SW_ROLE_SKIP,     SW_ROW_BUFFER, "rotary and mask buffers"  },
+    { "freqs_cis",               SW_MATCH_EXACT, SW_ROLE_SKIP,     SW_ROW_BUFFER, "rotary and mask buffers"  },
+    { "rope.freqs",              SW_MATCH_WHOLE, SW_ROLE_SKIP,     SW_ROW_BUFFER, "rotary and mask buffers"  },
+    { "e_score_correction_bias", SW_MATCH_EXACT, SW_ROLE_MOE_GATE, SW_ROW_FROZEN, "router correction biases" },
+    { "expert_bias",             SW_MATCH_EXACT, SW_ROLE_MOE_GATE, SW_ROW_FROZEN, "router correction biases" },
+};
+// clang-format on
+
+static const struct common_name *common_name_of(const char *lower)
 {
-    return has_segment(lower, "inv_freq") || has_segment(lower, "masked_bias") ||
-           has_segment(lower, "freqs_cis") || strcmp(lower, "rope.freqs") == 0 ||
-           sw_role_pattern_matches(lower, ".rope.freqs", SW_MATCH_WHOLE);
+    for (size_t i = 0; i < SW_COUNT(common_names); i++) {
+        if (sw_role_pattern_matches(lower, common_names[i].words, common_names[i].mode))
+            return &common_names[i];
+    }
+    return NULL;
 }
 
 /* Heads of a task on top of the model: a few rows, whole. */
@@ -265,7 +284,6 @@ static const struct { const char *segment; sw_role role; sw_layout layout; } tow
 static void class_in_tower(sw_class *class_, const char *lower)
 {
     class_->role = SW_ROLE_REPLICATED;
-    class_->source = SW_RULE_DEFAULT;
     class_->rule_text = "towers";
     for (size_t i = 0; i < SW_COUNT(tower_words); i++) {
         if (!has_segment(lower, tower_words[i].segment))
@@ -279,17 +297,25 @@ static void class_in_tower(sw_class *class_, const char *lower)
 /* Names that mean one thing in every family, after all rules of words. */
 static void class_by_common_names(sw_class *class_, const char *lower)
 {
-    if (is_common_buffer(lower)) {
-        class_->flags |= SW_ROW_BUFFER;
-        class_->reason = "buffer";
-        class_->source = SW_RULE_DEFAULT;
-        class_->rule_text = "rotary and mask buffers";
+    const struct common_name *common = common_name_of(lower);
+    bool is_open = class_->role == SW_ROLE_SKIP && class_->source == SW_RULE_NONE;
+
+    if (common != NULL && class_->source != SW_RULE_FAMILY && (is_open || common->flags == SW_ROW_FROZEN))
+        class_->flags |= common->flags;
+    if (!is_open)
+        return;
+    class_->source = SW_RULE_DEFAULT;
+    if (common != NULL) {
+        class_->role = common->role;
+        class_->reason = common->flags == SW_ROW_BUFFER ? "buffer" : NULL;
+        class_->rule_text = common->what;
     } else if (is_task_head(lower)) {
         class_->role = SW_ROLE_REPLICATED;
-        class_->source = SW_RULE_DEFAULT;
         class_->rule_text = "task heads";
     } else if (class_->is_tower) {
         class_in_tower(class_, lower);
+    } else {
+        class_->source = SW_RULE_NONE;
     }
 }
 
@@ -319,8 +345,7 @@ static sw_class classify_name(const classifier *c, const char *name, size_t leng
     class_.row = first;
     class_.companion = companion;
     class_.is_packed_orphan = companion == NULL && sw_companion_is_packed_name(name, length) && row == NULL;
-    if (class_.role == SW_ROLE_SKIP && class_.source == SW_RULE_NONE)
-        class_by_common_names(&class_, c->lower);
+    class_by_common_names(&class_, c->lower);
     return class_;
 }
 

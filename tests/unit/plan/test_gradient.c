@@ -266,6 +266,29 @@ static void an_explicit_expert_axis_sums_the_routed_path_inside(void **state)
     tiny_drop(&t);
 }
 
+static void a_routers_correction_bias_has_no_gradient_in_any_family(void **state)
+{
+    static const char *const names[] = {"gate.e_score_correction_bias", "gate.expert_bias", "expert_bias"};
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(names); i++) {
+        char params[512];
+        char fqn[128];
+        (void)snprintf(params, sizeof params,
+                       "model.layers.0.mlp.gate.weight F32 4x8\nmodel.layers.0.mlp.%s F32 4\n"
+                       "model.layers.0.mlp.experts.w1 F32 4x6x8\nmodel.layers.0.mlp.experts.w2 F32 4x8x6\n",
+                       names[i]);
+        (void)snprintf(fqn, sizeof fqn, "model.layers.0.mlp.%s", names[i]);
+        tiny t = TINY_PLAN(.config =
+                               "'architectures': ['StrangerForCausalLM'], 'hidden_size': 8, 'num_experts': 4",
+                           .params = params, .mesh = "dp=2,tp=2");
+        tiny_grads(&t, fqn, "");
+        tiny_grads(&t, "model.layers.0.mlp.gate.weight", "tp partial, dp data");
+        assert_string_equal(tiny_facts(&t, fqn)->reason, "frozen");
+        tiny_role(&t, fqn, "moe_gate");
+        tiny_drop(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(buffers_and_frozen_tensors_have_no_gradient),
         cmocka_unit_test(four_sums_fit_a_parameter),
         cmocka_unit_test(an_explicit_expert_axis_sums_the_routed_path_inside),
+        cmocka_unit_test(a_routers_correction_bias_has_no_gradient_in_any_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
