@@ -76,11 +76,21 @@ static void row_text(const sw_lowered *row, char *text, size_t capacity)
 
 /* ---- making it again ---- */
 
+static const char *handler_of(const sw_spec *spec, const sw_spec_param *p, sw_role role)
+{
+    char fqn[4096];
+
+    if (role != SW_ROLE_SPECIAL)
+        return NULL;
+    (void)snprintf(fqn, sizeof fqn, "%s.%.*s", spec->fqn, (int)p->path_length, p->path);
+    return sw_role_handler(role, fqn);
+}
+
 static sw_status forget(sw_plan *work, sw_spec *spec, sw_error *err)
 {
     for (uint32_t k = 0; k < spec->n_params; k++) {
         const sw_facts *said = &work->facts[spec->params[k].facts];
-        const char *handler = sw_role_handler(said->role);
+        const char *handler = handler_of(spec, &spec->params[k], said->role);
         if (!said->is_deferred && said->handler == handler)
             continue;
         sw_facts facts = *said;

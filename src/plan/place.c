@@ -420,7 +420,7 @@ static void begin_facts(placing *p)
     f->flags = c->flags;
     f->reason = reason_of(c, p->what->dtype);
     f->is_trained = f->reason == NULL;
-    f->handler = sw_role_handler(c->role);
+    f->handler = sw_role_handler(c->role, p->what->fqn);
 }
 
 static bool keeps_whole_when_ordered(const placing *p, sw_side side)

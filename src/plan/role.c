@@ -68,11 +68,6 @@ const char *sw_role_name(sw_role role)
     return (unsigned)role < SW_ROLE_COUNT_ ? role_names[role] : NULL;
 }
 
-const char *sw_role_handler(sw_role role)
-{
-    return role == SW_ROLE_SPECIAL ? "gated_delta_tp_shard" : NULL;
-}
-
 const char *sw_role_handler_reason(sw_role role)
 {
     return role == SW_ROLE_SPECIAL ? "mixers are kept whole over tp" : NULL;
@@ -174,6 +169,28 @@ sw_role sw_role_classify(const char *name, const sw_role_rules *explicit_rules, 
         return role;
     int hit = sw_role_first_match(rules, lower, NULL);
     return hit < 0 ? SW_ROLE_SKIP : rules->rules[hit].role;
+}
+
+/* The reference's table: the first pattern that the lower-cased name holds. */
+static const char gated_delta[] = "gated_delta_tp_shard";
+static const struct {
+    const char *pattern;
+    const char *handler;
+} special_handlers[] = {
+    {"gated_delta", gated_delta},
+    {"a_log",       gated_delta},
+    {"dt_bias",     gated_delta},
+};
+
+const char sw_role_default_handler[] = "default";
+
+const char *sw_role_handler(sw_role role, const char *fqn)
+{
+    for (size_t i = 0; role == SW_ROLE_SPECIAL && i < SW_COUNT(special_handlers); i++) {
+        if (sw_role_explicit_matches(fqn, special_handlers[i].pattern))
+            return special_handlers[i].handler;
+    }
+    return role == SW_ROLE_SPECIAL ? sw_role_default_handler : NULL;
 }
 
 bool sw_role_is_row_like(const char *path)

@@ -41,9 +41,13 @@ const char *sw_match_mode_name(sw_match_mode mode);
 /* Role of a word ("colwise"); false when unknown. */
 bool sw_role_parse(const char *word, sw_role *out);
 
-/* What takes care of parameters of a special role, and why; NULL for the other roles. */
-const char *sw_role_handler(sw_role role);
+/* What takes care of a parameter of a special role, by words in its full name, and why; NULL for other roles.
+ */
+const char *sw_role_handler(sw_role role, const char *fqn);
 const char *sw_role_handler_reason(sw_role role);
+
+/* The handler of special parameters whose names no mixer has. */
+extern const char sw_role_default_handler[];
 
 /* Does one pattern match a lower-cased name in this mode? */
 bool sw_role_pattern_matches(const char *name_lower, const char *pattern, sw_match_mode mode);

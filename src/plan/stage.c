@@ -154,6 +154,24 @@ static sw_status find_special(sw_plan *plan, sw_error *err)
     return SW_OK;
 }
 
+/* A parameter with the role special makes its region a mixer: with a name that no mixer has it may be a slip.
+ */
+static void doubt_mixer(sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const char *handler = plan->facts[p->facts].handler;
+        if (handler == NULL || strcmp(handler, sw_role_default_handler) != 0)
+            continue;
+        (void)sw_plan_fault(
+            plan, SW_SEVERITY_WARNING, "mixer_unknown", spec->fqn, spec->fqn_length,
+            "give the role special to parameters of a state-space or linear-attention mixer only",
+            "the role special of '%.*s' makes the region a mixer, and nothing in it is cut",
+            (int)p->path_length, p->path);
+        return;
+    }
+}
+
 /* A recurrence over the sequence cannot be cut over cp. */
 static void check_mixers(sw_plan *plan)
 {
@@ -161,6 +179,7 @@ static void check_mixers(sw_plan *plan)
         const sw_spec *s = &plan->specs[i];
         if (s->type != SW_BOUNDARY_MIXER)
             continue;
+        doubt_mixer(plan, s);
         if (plan->cp > 1) {
             (void)sw_plan_fault(
                 plan, SW_SEVERITY_ERROR, "mixer_cp", s->fqn, s->fqn_length, "use cp=1 for this model",

@@ -619,6 +619,20 @@ static void a_dim_that_is_no_side_of_the_matrix_is_refused(void **state)
     tiny_drop(&t);
 }
 
+static void a_special_role_on_an_attention_is_doubted(void **state)
+{
+    tiny t =
+        TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
+                  .overrides = "roles:\n  extend: true\n  rules:\n  - {pattern: k_proj, role: special}\n");
+    (void)state;
+    tiny_type(&t, L0 "self_attn", "mixer");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "mixer_unknown",
+                 "special of 'k_proj.weight' makes the region a mixer", "mixer only");
+    assert_int_equal(t.plan->n_special, 2);
+    assert_string_equal(t.plan->special[0].handler, "default");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +672,7 @@ int main(void)
         cmocka_unit_test(parts_that_are_given_are_equal_parts_of_any_weight),
         cmocka_unit_test(the_dim_of_a_layout_says_which_way_round_a_matrix_is_stored),
         cmocka_unit_test(a_dim_that_is_no_side_of_the_matrix_is_refused),
+        cmocka_unit_test(a_special_role_on_an_attention_is_doubted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -438,6 +438,17 @@ static void a_familys_table_says_what_the_names_alone_do_not(void **state)
     tiny_drop(&t);
 }
 
+static void a_special_parameter_has_the_handler_of_the_first_word_in_its_name(void **state)
+{
+    (void)state;
+    assert_string_equal(sw_role_handler(SW_ROLE_SPECIAL, L "linear_attn.A_log"), "gated_delta_tp_shard");
+    assert_string_equal(sw_role_handler(SW_ROLE_SPECIAL, L "linear_attn.dt_bias"), "gated_delta_tp_shard");
+    assert_string_equal(sw_role_handler(SW_ROLE_SPECIAL, L "Gated_Delta.w"), "gated_delta_tp_shard");
+    assert_string_equal(sw_role_handler(SW_ROLE_SPECIAL, L "self_attn.k_proj.weight"), "default");
+    assert_string_equal(sw_role_handler(SW_ROLE_SPECIAL, ""), "default");
+    assert_null(sw_role_handler(SW_ROLE_NORM, L "linear_attn.A_log"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +475,7 @@ int main(void)
         cmocka_unit_test(architecture_rules_win_over_user_rules_and_both_over_the_family),
         cmocka_unit_test(a_rule_may_look_at_a_layers_number),
         cmocka_unit_test(a_familys_table_says_what_the_names_alone_do_not),
+        cmocka_unit_test(a_special_parameter_has_the_handler_of_the_first_word_in_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
