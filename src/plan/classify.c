@@ -176,19 +176,16 @@ static const char *keep_text(const classifier *c, const char *text)
 
 static bool try_arch(const classifier *c, sw_class *class_)
 {
-    for (size_t i = 0; c->arch != NULL && i < c->arch->n_rules; i++) {
-        const sw_role_rule *rule = &c->arch->rules[i];
-        for (const char *const *p = rule->patterns; *p != NULL; p++) {
-            if (!sw_role_explicit_matches(c->lower, *p))
-                continue;
-            class_->role = rule->role;
-            class_->source = SW_RULE_ARCH;
-            class_->rule = (uint32_t)i + 1;
-            class_->rule_text = keep_text(c, *p);
-            return true;
-        }
-    }
-    return false;
+    const char *pattern = NULL;
+    int hit = sw_role_first_explicit(c->arch, c->lower, &pattern);
+
+    if (hit < 0)
+        return false;
+    class_->role = c->arch->rules[hit].role;
+    class_->source = SW_RULE_ARCH;
+    class_->rule = (uint32_t)hit + 1;
+    class_->rule_text = keep_text(c, pattern);
+    return true;
 }
 
 static bool try_rules(const classifier *c, const sw_role_rules *rules, sw_rule_source source,

@@ -5,7 +5,6 @@
  */
 #include "plan/role.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -119,8 +118,7 @@ int sw_role_first_match(const sw_role_rules *rules, const char *name_lower, cons
         const sw_role_rule *rule = &rules->rules[i];
         for (const char *const *p = rule->patterns; *p != NULL; p++) {
             if (sw_role_pattern_matches(name_lower, *p, rule->mode)) {
-                if (pattern != NULL)
-                    *pattern = *p;
+                *pattern = *p;
                 return (int)i;
             }
         }
@@ -128,47 +126,22 @@ int sw_role_first_match(const sw_role_rules *rules, const char *name_lower, cons
     return -1;
 }
 
-static char lowered(char c)
-{
-    return (char)tolower((unsigned char)c);
-}
-
 bool sw_role_explicit_matches(const char *name, const char *pattern)
 {
     return strcasestr(name, pattern) != NULL;
 }
 
-static bool explicit_role(const sw_role_rules *rules, const char *name_lower, sw_role *out)
+int sw_role_first_explicit(const sw_role_rules *rules, const char *name, const char **pattern)
 {
     for (size_t i = 0; rules != NULL && i < rules->n_rules; i++) {
         for (const char *const *p = rules->rules[i].patterns; *p != NULL; p++) {
-            if (sw_role_explicit_matches(name_lower, *p)) {
-                *out = rules->rules[i].role;
-                return true;
-            }
+            if (!sw_role_explicit_matches(name, *p))
+                continue;
+            *pattern = *p;
+            return (int)i;
         }
     }
-    return false;
-}
-
-sw_role sw_role_classify(const char *name, const sw_role_rules *explicit_rules, const sw_role_rules *rules)
-{
-    enum { LONGEST = 4096 };
-    char lower[LONGEST];
-    size_t length = strlen(name);
-    sw_role role = SW_ROLE_SKIP;
-
-    if (length >= LONGEST) /* patterns look at the leaf: keep the end of an absurdly long name */
-        name += length - LONGEST + 1;
-    for (size_t i = 0;; i++) {
-        lower[i] = lowered(name[i]);
-        if (name[i] == '\0')
-            break;
-    }
-    if (explicit_role(explicit_rules, lower, &role))
-        return role;
-    int hit = sw_role_first_match(rules, lower, NULL);
-    return hit < 0 ? SW_ROLE_SKIP : rules->rules[hit].role;
+    return -1;
 }
 
 /* The reference's table: the first pattern that the lower-cased name holds. */

@@ -62,10 +62,10 @@ bool sw_role_explicit_matches(const char *name, const char *pattern);
 int sw_role_first_match(const sw_role_rules *rules, const char *name_lower, const char **pattern);
 
 /*
- * The seed's classify_param: explicit (architecture) rules first, whose patterns are lower-cased and match as
- * substrings of the whole name, then `rules`, then SKIP. `explicit_rules` may be NULL.
+ * The same for explicit (architecture) rules, whose patterns are lower-cased too and match as substrings of
+ * the whole name, whatever their mode. `rules` may be NULL.
  */
-sw_role sw_role_classify(const char *name, const sw_role_rules *explicit_rules, const sw_role_rules *rules);
+int sw_role_first_explicit(const sw_role_rules *rules, const char *name, const char **pattern);
 
 /* Row-like by name: the lower-cased path holds "w2", "down_proj" or "down." (seed: infer colwise vs rowwise).
  */
