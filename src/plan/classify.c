@@ -44,19 +44,30 @@ static bool has_segment(const char *name, const char *word)
     return sw_role_pattern_matches(name, word, SW_MATCH_EXACT);
 }
 
-static bool is_under_tower(const sw_family *family, const char *name)
+/* Bytes up to the end of the first segment that is `word`; 0: there is none. */
+static size_t segment_end(const char *name, const char *word)
 {
+    size_t length = strlen(word);
+
+    for (const char *hit = strstr(name, word); hit != NULL; hit = strstr(hit + 1, word)) {
+        bool starts = hit == name || hit[-1] == '.';
+        if (starts && (hit[length] == '.' || hit[length] == '\0'))
+            return (size_t)(hit - name) + length;
+    }
+    return 0;
+}
+
+size_t sw_tower_prefix(const sw_family *family, const char *name)
+{
+    size_t end = 0;
+
     if (family != NULL && family->towers != NULL) {
-        for (const char *const *t = family->towers; *t != NULL; t++) {
-            if (has_segment(name, *t))
-                return true;
-        }
+        for (const char *const *t = family->towers; *t != NULL && end == 0; t++)
+            end = segment_end(name, *t);
     }
-    for (size_t i = 0; i < SW_COUNT(common_towers); i++) {
-        if (has_segment(name, common_towers[i]))
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < SW_COUNT(common_towers) && end == 0; i++)
+        end = segment_end(name, common_towers[i]);
+    return end;
 }
 
 static sw_layout layout_of_words(sw_role role, const char *name)
@@ -325,7 +336,7 @@ static sw_class classify_name(const classifier *c, const char *name, size_t leng
     const sw_companion *companion = sw_companion_of(name, length, model->config.quantization.method, &stem);
 
     lower_into(c->lower, name, length);
-    class_.is_tower = is_under_tower(model->family, c->lower);
+    class_.is_tower = sw_tower_prefix(model->family, c->lower) > 0;
     if (companion != NULL && (row == NULL || !companion->is_weight)) {
         /* Classed by the weight it belongs to. */
         size_t pattern_stem = pattern_length - (length - stem);

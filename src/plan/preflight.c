@@ -45,6 +45,27 @@ static void note_prefix(sw_plan *plan)
         is_longer ? first->prefix_cut : -first->prefix_cut, is_longer ? first->text : first->row->name);
 }
 
+/* Matrices in the layers of a tower that no table and no word knows (a fused `qkv`) are kept whole: said
+ * once. */
+static void note_towers(sw_plan *plan)
+{
+    const sw_model *model = plan->model;
+
+    for (uint32_t i = 0; i < model->n_patterns && plan->tp > 1; i++) {
+        const sw_pattern_node *p = &model->patterns[i];
+        const sw_class *c = sw_class_of(plan, p->first_param);
+        const sw_tensor_entry *t = sw_model_tensor(model, p->first_param);
+        bool is_matrix =
+            t->shape != NULL && t->shape->n_dims == 2 && model->params[p->first_param].layer >= 0;
+        if (!c->is_tower || c->source != SW_RULE_DEFAULT || c->role != SW_ROLE_REPLICATED || !is_matrix)
+            continue;
+        (void)sw_plan_fault(
+            plan, SW_SEVERITY_WARNING, "tower_replicated", p->text, sw_tower_prefix(model->family, p->text),
+            "give their roles and layouts in an override to cut them",
+            "no table says how matrices of the tower are stored: every rank holds them whole");
+    }
+}
+
 /* A name of the family's table, or a companion that goes by its weight's row. */
 static bool is_known(const sw_plan *plan, const sw_pattern_node *p)
 {
@@ -123,5 +144,6 @@ bool sw_preflight(sw_plan *plan)
 {
     note_remarks(plan);
     note_prefix(plan);
+    note_towers(plan);
     return belongs_to_family(plan) && is_without_adapters(plan) && is_dequantised(plan);
 }

@@ -306,6 +306,32 @@ static void grouping_without_memory_is_a_status(void **state)
     tiny_drop(&t);
 }
 
+static void a_tower_with_matrices_that_no_table_knows_is_whole_and_says_so_once(void **state)
+{
+    static const char params[] =
+        "visual.blocks.0.attn.qkv.weight F32 24x8\nvisual.blocks.0.attn.proj.weight F32 8x8\n"
+        "visual.blocks.1.attn.qkv.weight F32 24x8\nvisual.blocks.1.attn.proj.weight F32 8x8\n"
+        "visual.blocks.0.norm1.weight F32 8\nvisual.pos_embed.weight F32 16x8\n" L
+        "self_attn.q_proj.weight F32 8x8\n" L "self_attn.o_proj.weight F32 8x8\n";
+    const char *config = "'architectures': ['StrangerForConditionalGeneration'], 'hidden_size': 8, "
+                         "'num_attention_heads': 4";
+    tiny t = TINY_PLAN(.config = config, .params = params, .mesh = "tp=2");
+    uint32_t n = 0;
+    (void)state;
+    tiny_tp(&t, "visual.blocks.0.attn.qkv.weight", "R");
+    for (size_t i = 0; i < sw_report_count(t.report); i++) {
+        const sw_finding *f = sw_report_finding(t.report, i);
+        n += strcmp(f->code, "tower_replicated") == 0 && strcmp(f->fqn, "visual") == 0;
+    }
+    assert_int_equal(n, 1);
+    tiny_finding(&t, SW_SEVERITY_WARNING, "tower_replicated", "every rank holds them whole (2 alike)",
+                 "override");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = config, .params = params, .mesh = "dp=2");
+    tiny_silent(&t, "tower_replicated");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +356,7 @@ int main(void)
         cmocka_unit_test(boundaries_stand_in_model_order),
         cmocka_unit_test(a_towers_modules_are_marked),
         cmocka_unit_test(grouping_without_memory_is_a_status),
+        cmocka_unit_test(a_tower_with_matrices_that_no_table_knows_is_whole_and_says_so_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
