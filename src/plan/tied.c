@@ -1,8 +1,8 @@
 /*
  * Tied embedding and head: one stored tensor, two uses. The file decides first (a name that is not there
- * cannot be stored), then the config, then the family's default. The name that is not stored keeps its
- * boundary: its input is gathered and its logits leave as the contract says, whatever holds the weight.
- * Copies that a family stores beside them (MTP layers) are tied to them too.
+ * cannot be stored), then the config, then the family's default, or that of all configs. The name that is not
+ * stored keeps its boundary: its input is gathered and its logits leave as the contract says, whatever holds
+ * the weight. Copies that a family stores beside them (MTP layers) are tied to them too.
  */
 #include "plan/finish.h"
 
@@ -124,12 +124,30 @@ bool sw_has_language_head(const sw_plan *plan)
     return true;
 }
 
+/*
+ * A language model that no table knows, without a head and without a word about it: the base class of all
+ * configs ties unless it is told not to.
+ */
+static bool assumes_tied(sw_plan *plan, const sw_spec *embed, const sw_spec *head)
+{
+    const sw_config *config = &plan->model->config;
+
+    if (plan->model->family != NULL || config->attributes.is_stated[SW_ATTR_TIED] || embed == NULL ||
+        head != NULL || config->architecture == NULL || !ends_with(config->architecture, "ForCausalLM"))
+        return false;
+    (void)sw_plan_fault(plan, SW_SEVERITY_NOTE, "tied_assumed", embed->fqn, embed->fqn_length,
+                        "nothing, or say tie_word_embeddings in config.json",
+                        "no head is stored and the config has no tie_word_embeddings: it is tied by default");
+    return true;
+}
+
 static sw_status tie_ends(sw_plan *plan, sw_error *err)
 {
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
     sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
 
-    if (!is_tied(plan) || (embed == NULL && head == NULL) || (head == NULL && !sw_has_language_head(plan)))
+    if ((!is_tied(plan) && !assumes_tied(plan, embed, head)) || (embed == NULL && head == NULL) ||
+        (head == NULL && !sw_has_language_head(plan)))
         return SW_OK;
     const char *embed_weight =
         embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);

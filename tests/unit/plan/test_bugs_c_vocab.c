@@ -217,6 +217,30 @@ static void names_that_are_not_tied_by_the_config_are_no_pair(void **state)
     tiny_drop(&t);
 }
 
+static void a_head_that_is_neither_stored_nor_spoken_of_is_tied(void **state)
+{
+    static const char params[] = "model.embed_tokens.weight F32 16x8\nmodel.norm.weight F32 8\n";
+    tiny t = TINY_PLAN(.config = "'architectures': ['StrangerForCausalLM'], 'hidden_size': 8",
+                       .params = params, .mesh = "tp=2");
+    (void)state;
+    assert_int_equal(t.plan->n_tied, 1);
+    assert_string_equal(t.plan->tied[0].second, "lm_head.weight");
+    tiny_type(&t, "lm_head", "lm_head");
+    tiny_finding(&t, SW_SEVERITY_NOTE, "tied_assumed", "it is tied by default", "tie_word_embeddings");
+    tiny_drop(&t);
+    t = TINY_PLAN(
+            .config =
+                "'architectures': ['StrangerForCausalLM'], 'hidden_size': 8, 'tie_word_embeddings': false",
+            .params = params, .mesh = "tp=2");
+    assert_int_equal(t.plan->n_tied, 0);
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = "'architectures': ['StrangerModel'], 'hidden_size': 8", .params = params,
+                  .mesh = "tp=2");
+    assert_int_equal(t.plan->n_tied, 0);
+    tiny_silent(&t, "tied_assumed");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_file_that_stores_only_the_head_is_the_embedding_too),
         cmocka_unit_test(a_file_that_stores_both_names_shows_the_tie),
         cmocka_unit_test(names_that_are_not_tied_by_the_config_are_no_pair),
+        cmocka_unit_test(a_head_that_is_neither_stored_nor_spoken_of_is_tied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
