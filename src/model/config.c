@@ -18,7 +18,9 @@ static const int64_t MAX_NUMBER = (int64_t)1 << 40; /* no size of a model comes 
 typedef struct reading {
     config_source source;
     sw_config *config;
-    const sw_family *text_family; /* of the nested config, when it is another than the family */
+    const sw_family *text_family;    /* of the nested config, when it is another than the family */
+    bool is_ignored[SW_ATTR_COUNT_]; /* given, but not as a number: no default takes its place */
+    sw_ignored_key **last_ignored;
 } reading;
 
 sw_status sw_config_parse(sw_file_map map, const char *path, json_t **out, sw_error *err)
@@ -127,25 +129,58 @@ static sw_status read_dtype(reading *r)
     return SW_OK;
 }
 
+/* What every plan rests on, or what chooses between layouts: a wrong kind of value is a fault of the file. */
+static bool must_be_right(sw_attr attr)
+{
+    static const sw_attr needed[] = {SW_ATTR_HIDDEN,      SW_ATTR_LAYERS,      SW_ATTR_TIED,
+                                     SW_ATTR_MULTI_QUERY, SW_ATTR_NEW_DECODER, SW_ATTR_PARALLEL_ATTN};
+
+    for (size_t i = 0; i < SW_COUNT(needed); i++) {
+        if (needed[i] == attr)
+            return true;
+    }
+    return false;
+}
+
+/* A list a layer, a word, a fraction: whoever needs the attribute will say that it is not set. */
+static sw_status ignore_key(reading *r, const char *key, const json_t *value)
+{
+    char text[48];
+    sw_ignored_key *ignored = sw_arena_zero(r->config->arena, 1, sizeof *ignored);
+
+    sw_config_value_text(value, text, sizeof text);
+    if (ignored == NULL)
+        return sw_config_no_memory(&r->source);
+    ignored->text = sw_arena_format(r->config->arena, "key \"%s\" is %s (%s), not an integer", key,
+                                    sw_config_kind(value), text);
+    *r->last_ignored = ignored;
+    r->last_ignored = &ignored->next;
+    return ignored->text == NULL ? sw_config_no_memory(&r->source) : SW_OK;
+}
+
 /* One attribute, from the key that spells it; unchanged when `object` has no such key. */
 static sw_status read_spelling(reading *r, const sw_spelling *spelling, const json_t *object)
 {
     sw_attributes *a = &r->config->attributes;
+    sw_attr attr = spelling->attr;
     const char *word = strchr(spelling->key, '=');
     char key[64];
     (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(spelling->key, "="), spelling->key);
     const json_t *value = sw_config_at(object, key);
     if (value == NULL || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0))
         return SW_OK;
-    if (word == NULL) {
-        SW_TRY(sw_config_integer(&r->source, key, value, 0, MAX_NUMBER, &a->value[spelling->attr]));
-    } else {
+    if (word != NULL) {
         const char *text = NULL;
         SW_TRY(sw_config_string(&r->source, key, value, r->config->arena, &text));
-        a->value[spelling->attr] = strcmp(text, word + 1) == 0;
+        a->value[attr] = strcmp(text, word + 1) == 0;
+    } else if (!must_be_right(attr) && !sw_config_is_whole(value, &a->value[attr])) {
+        r->is_ignored[attr] = true;
+        return ignore_key(r, key, value);
+    } else {
+        SW_TRY(sw_config_integer(&r->source, key, value, 0, MAX_NUMBER, &a->value[attr]));
     }
-    a->is_set[spelling->attr] = true;
-    a->is_stated[spelling->attr] = true;
+    a->is_set[attr] = true;
+    a->is_stated[attr] = true;
     return SW_OK;
 }
 
@@ -159,11 +194,14 @@ static sw_status read_spellings(reading *r, const sw_spelling *spelling, const j
     return SW_OK;
 }
 
-static void fill_in(sw_attributes *a, const sw_default *entry)
+static void fill_in(reading *r, const sw_default *entry)
 {
+    sw_attributes *a = &r->config->attributes;
+
     for (; entry != NULL && entry->attr != SW_ATTR_NONE; entry++) {
         int64_t value = 0;
-        if (a->is_set[entry->attr] || sw_expression(entry->value, a, 0, &value, NULL) != SW_OK)
+        if (a->is_set[entry->attr] || r->is_ignored[entry->attr] ||
+            sw_expression(entry->value, a, 0, &value, NULL) != SW_OK)
             continue; /* a value that rests on an unset one stays unset too */
         a->value[entry->attr] = value;
         a->is_set[entry->attr] = true;
@@ -195,12 +233,12 @@ static sw_status read_attributes(reading *r)
     a->value[SW_ATTR_MXFP4] = r->config->quantization.method == SW_QUANTIZATION_MXFP4;
     a->is_set[SW_ATTR_MXFP4] = true;
     if (r->source.text != NULL) {
-        fill_in(a, text_family == NULL ? NULL : text_family->class_sizes);
-        fill_in(a, family == NULL ? NULL : family->class_sizes);
+        fill_in(r, text_family == NULL ? NULL : text_family->class_sizes);
+        fill_in(r, family == NULL ? NULL : family->class_sizes);
     }
-    fill_in(a, family == NULL ? NULL : family->defaults);
-    fill_in(a, text_family == NULL ? NULL : text_family->defaults);
-    fill_in(a, sw_common_defaults);
+    fill_in(r, family == NULL ? NULL : family->defaults);
+    fill_in(r, text_family == NULL ? NULL : text_family->defaults);
+    fill_in(r, sw_common_defaults);
     force(a, family == NULL ? NULL : family->forced);
     return SW_OK;
 }
@@ -225,6 +263,7 @@ sw_status sw_config_read(sw_config *out, sw_file_map map, const char *path, sw_e
         .source = {.path = path, .root = root, .err = err},
           .config = &config
     };
+    r.last_ignored = &config.ignored;
     sw_status status = config.arena == NULL ? sw_config_no_memory(&r.source) : read_all(&r);
     json_decref(root);
     if (status != SW_OK) {

@@ -37,6 +37,12 @@ typedef struct sw_quantization {
     uint32_t n_unconverted;
 } sw_quantization;
 
+/* A key whose value is no number, and which therefore counts as not given. */
+typedef struct sw_ignored_key {
+    const char *text; /* 'key "expand" is a fraction (1.5), not an integer' */
+    struct sw_ignored_key *next;
+} sw_ignored_key;
+
 typedef struct sw_config {
     sw_arena *arena;          /* of the strings and lists */
     const char *architecture; /* architectures[0] as written, "" when absent */
@@ -47,6 +53,7 @@ typedef struct sw_config {
     bool is_family_nested;    /* it is that of the nested config: the rest of the model is unknown */
     bool has_text_config;     /* the decoder's numbers stand in a nested config */
     const char *text_key;     /* its key ("text_config"); NULL without one */
+    sw_ignored_key *ignored;  /* keys that a plan may do without, in order */
     sw_quantization quantization;
     sw_attributes attributes;
 } sw_config;
@@ -56,8 +63,9 @@ typedef struct sw_config {
  *
  * map   the file's bytes
  * path  for messages
- * Returns SW_E_FORMAT (not JSON, not an object, a key twice, a key we use of a wrong kind; names path and
- * line or key), SW_E_LIMIT, SW_E_NO_MEMORY. Nothing needs clearing after a failure.
+ * Returns SW_E_FORMAT (not JSON, not an object, a key twice, a key that every plan rests on of a wrong
+ * kind, a number out of range; names path and line or key), SW_E_LIMIT, SW_E_NO_MEMORY. Nothing needs
+ * clearing after a failure.
  */
 sw_status sw_config_read(sw_config *out, sw_file_map map, const char *path, sw_error *err);
 

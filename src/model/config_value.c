@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-static const char *kind_of(const json_t *value)
+const char *sw_config_kind(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -34,7 +34,7 @@ sw_status sw_config_mismatch(const config_source *source, const char *key, const
                              const char *expected)
 {
     return SW_FAIL(source->err, SW_E_FORMAT, "correct the config", "%s: key \"%s\" is %s, not %s",
-                   source->path, key, kind_of(value), expected);
+                   source->path, key, sw_config_kind(value), expected);
 }
 
 sw_status sw_config_no_memory(const config_source *source)
@@ -67,22 +67,47 @@ const json_t *sw_config_find(const config_source *source, const char *key)
     return value != NULL ? value : sw_config_at(source->root, key);
 }
 
+bool sw_config_is_whole(const json_t *value, int64_t *number)
+{
+    const double most = 9007199254740992.0; /* 2^53: above it not every integer has a double */
+    double real = json_real_value(value);
+
+    if (json_is_boolean(value) || json_is_integer(value)) {
+        *number = json_is_integer(value) ? json_integer_value(value) : json_is_true(value);
+        return true;
+    }
+    if (!json_is_real(value) || real > most || real < -most)
+        return false;
+    *number = (int64_t)real;
+    double rest = real - (double)*number;
+    return !(rest > 0) && !(rest < 0);
+}
+
 sw_status sw_config_integer(const config_source *source, const char *key, const json_t *value, int64_t least,
                             int64_t most, int64_t *out)
 {
-    if (json_is_boolean(value)) {
-        *out = json_is_true(value);
-        return SW_OK;
-    }
-    if (!json_is_integer(value))
+    int64_t number = 0;
+
+    if (!sw_config_is_whole(value, &number))
         return sw_config_mismatch(source, key, value, "an integer");
-    int64_t number = json_integer_value(value);
-    if (number < least || number > most)
+    if (!json_is_boolean(value) && (number < least || number > most))
         return SW_FAIL(source->err, SW_E_FORMAT, "correct the config",
                        "%s: key \"%s\" is %" PRId64 ", not from %" PRId64 " to %" PRId64, source->path, key,
                        number, least, most);
     *out = number;
     return SW_OK;
+}
+
+void sw_config_value_text(const json_t *value, char *text, size_t capacity)
+{
+    static const char more[] = "...";
+    size_t n = json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY);
+
+    if (n >= capacity) {
+        n = capacity - 1;
+        memcpy(text + n - strlen(more), more, strlen(more));
+    }
+    text[n] = '\0';
 }
 
 sw_status sw_config_string(const config_source *source, const char *key, const json_t *value, sw_arena *arena,

@@ -27,13 +27,22 @@ const json_t *sw_config_at(const json_t *object, const char *key);
 /* The same, in the decoder's object first, then in the outermost. */
 const json_t *sw_config_find(const config_source *source, const char *key);
 
-/* An integer from `least` to `most`; booleans are 0 and 1. */
+/* Is it a whole number, such as 2, 2.0 or true? */
+bool sw_config_is_whole(const json_t *value, int64_t *number);
+
+/* An integer from `least` to `most`; booleans are 0 and 1, and 2.0 is 2. */
 sw_status sw_config_integer(const config_source *source, const char *key, const json_t *value, int64_t least,
                             int64_t most, int64_t *out);
 
 /* A copy of a string; "" for NULL. */
 sw_status sw_config_string(const config_source *source, const char *key, const json_t *value, sw_arena *arena,
                            const char **out);
+
+/* The beginning of a value as JSON, into `text`. */
+void sw_config_value_text(const json_t *value, char *text, size_t capacity);
+
+/* "a list", "a string": what a value is. */
+const char *sw_config_kind(const json_t *value);
 
 /* SW_E_FORMAT: PATH: key "KEY" is a string, EXPECTED is wanted. */
 sw_status sw_config_mismatch(const config_source *source, const char *key, const json_t *value,

@@ -39,6 +39,10 @@ static sw_status read_config(sw_model *model, const char *path, sw_error *err)
     SW_TRY(sw_map_text(&map, path, SW_CONFIG_MAX_BYTES, err));
     SW_TRY(sw_config_read(&model->config, map, path, err));
     model->family = model->config.family;
+    for (const sw_ignored_key *key = model->config.ignored; key != NULL; key = key->next)
+        SW_TRY(sw_model_remark(model, SW_SEVERITY_WARNING, "config_value", "",
+                               "nothing, unless a cut needs it; else correct the config", err,
+                               "%s: %s: it counts as not given", path, key->text));
     return SW_OK;
 }
 

@@ -315,7 +315,7 @@ static void cut_side(placing *p, sw_side side)
                         .extent = grouped && side == SW_SIDE_IN ? stored : extent,
                         .unit = group_unit(p, side),
                         .heads = heads,
-                        .kv_heads = kv != 0 ? kv : heads,
+                        .kv_heads = kv,
                         .ranks = p->plan->tp,
                         .may_be_uneven = grouped || c->layout == SW_LAYOUT_VOCAB};
     q.n_explicit = c->n_segments;

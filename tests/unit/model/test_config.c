@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 /* clang-format on */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,10 +289,11 @@ static void values_of_the_wrong_kind_are_refused_by_key(void **state)
     static const char *const cases[][2] = {
         {"{\"hidden_size\": \"64\"}",                                      "key \"hidden_size\" is a string, not an integer"    },
         {"{\"hidden_size\": 64.5}",                                        "key \"hidden_size\" is a fraction, not an integer"  },
-        {"{\"intermediate_size\": [1, 2]}",                                "key \"intermediate_size\" is a list, not an integer"},
+        {"{\"num_hidden_layers\": [1, 2]}",                                "key \"num_hidden_layers\" is a list, not an integer"},
+        {"{\"tie_word_embeddings\": \"yes\"}",                             "key \"tie_word_embeddings\" is a string"            },
+        {"{\"intermediate_size\": -2.0}",                                  "key \"intermediate_size\" is -2, not from 0 to "    },
         {"{\"hidden_size\": -1}",                                          "key \"hidden_size\" is -1, not from 0 to "          },
         {"{\"vocab_size\": 1099511627777}",                                "key \"vocab_size\" is 1099511627777, not from 0 to "},
-        {"{\"vision_config\": {\"hidden_size\": {}}}",                     "key \"vision_config.hidden_size\" is an object"     },
         {"{\"architectures\": \"LlamaForCausalLM\"}",                      "key \"architectures\" is a string, not a list"      },
         {"{\"architectures\": [1]}",                                       "key \"architectures\" is an integer, not a string"  },
         {"{\"model_type\": 3}",                                            "key \"model_type\" is an integer, not a string"     },
@@ -375,6 +377,44 @@ static void running_out_of_memory_is_said_and_leaks_nothing(void **state)
     assert_int_equal(status, SW_OK);
 }
 
+static void a_number_that_is_no_number_counts_as_not_given(void **state)
+{
+    static const char *const cases[][2] = {
+        {"'intermediate_size': [16, 32]",                                              "key \"intermediate_size\" is a list ([16, 32]), not an integer"},
+        {"'moe_layer_freq': [0, 1, 1]",                                                "key \"moe_layer_freq\" is a list ([0, 1, 1])"                  },
+        {"'sliding_window': [128, null]",                                              "key \"sliding_window\" is a list"                              },
+        {"'bias': 'none'",                                                             "key \"bias\" is a string (\"none\")"                           },
+        {"'expand': 1.5",                                                              "key \"expand\" is a fraction (1.5)"                            },
+        {"'num_key_value_heads': [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]",
+         "key \"num_key_value_heads\" is a list ([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4...)"                                                     },
+    };
+    static const sw_attr attrs[] = {SW_ATTR_INTERMEDIATE, SW_ATTR_MOE_PERIOD,   SW_ATTR_WINDOW,
+                                    SW_ATTR_MLP_BIAS,     SW_ATTR_MIXER_EXPAND, SW_ATTR_KV_HEADS};
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "{'num_attention_heads': 8, %s}", cases[i][0]);
+        for (char *at = text; *at != '\0'; at++)
+            *at = (char)(*at == '\'' ? '"' : *at);
+        sw_config c = read_text(text);
+        assert_false(c.attributes.is_set[attrs[i]]); /* no default either */
+        assert_non_null(c.ignored);
+        assert_null(c.ignored->next);
+        if (strstr(c.ignored->text, cases[i][1]) == NULL)
+            fail_msg("%s, not %s", c.ignored->text, cases[i][1]);
+        sw_config_clear(&c);
+    }
+}
+
+static void a_fraction_without_a_rest_is_an_integer(void **state)
+{
+    sw_config c = read_text("{\"expand\": 2.0, \"num_attention_heads\": 8}");
+    (void)state;
+    assert_int_equal(c.attributes.value[SW_ATTR_MIXER_EXPAND], 2);
+    assert_null(c.ignored);
+    sw_config_clear(&c);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -396,6 +436,8 @@ int main(void)
         cmocka_unit_test(too_many_layers_to_list_are_refused),
         cmocka_unit_test(a_file_above_the_limit_is_refused),
         cmocka_unit_test(running_out_of_memory_is_said_and_leaks_nothing),
+        cmocka_unit_test(a_number_that_is_no_number_counts_as_not_given),
+        cmocka_unit_test(a_fraction_without_a_rest_is_an_integer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,28 @@ static void attributes_of_a_module_that_does_not_exist_are_refused(void **state)
     tiny_drop(&t);
 }
 
+static void head_counts_that_are_no_number_are_refused_where_a_cut_needs_them(void **state)
+{
+    static const char config[] = "'architectures': ['StrangerForCausalLM'], 'hidden_size': 16, "
+                                 "'num_attention_heads': 4, 'num_key_value_heads': [4, 2], "
+                                 "'intermediate_size': [16, 32]";
+    static const char params[] = "model.layers.0.self_attn.q_proj.weight F32 16x16\n"
+                                 "model.layers.0.self_attn.k_proj.weight F32 16x16\n"
+                                 "model.layers.0.self_attn.v_proj.weight F32 16x16\n"
+                                 "model.layers.0.self_attn.o_proj.weight F32 16x16\n";
+    tiny t = TINY_REFUSE(.config = config, .params = params, .mesh = "tp=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "heads_unknown", "16 rows cannot be cut in whole heads",
+                 "num_key_value_heads");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "config_value",
+                 "key \"num_key_value_heads\" is a list ([4, 2]), not an integer: it counts as not given",
+                 NULL);
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = config, .params = params, .mesh = "dp=2");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "config_value", "intermediate_size", "unless a cut needs it");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +200,7 @@ int main(void)
         cmocka_unit_test(an_empty_list_clears_an_earlier_one),
         cmocka_unit_test(what_cannot_be_divided_is_refused_by_name),
         cmocka_unit_test(attributes_of_a_module_that_does_not_exist_are_refused),
+        cmocka_unit_test(head_counts_that_are_no_number_are_refused_where_a_cut_needs_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
