@@ -314,6 +314,19 @@ static void solve_explicit(const sw_cut_request *q, sw_cut_result *result)
     }
 }
 
+/* Words of `layout:` that a fused weight of this role may have. */
+static const char *words_of(sw_role role)
+{
+    switch (role) {
+    case SW_ROLE_FUSED_QKV:
+        return "`layout: stacked`, `per_head`, `grouped`";
+    case SW_ROLE_COLWISE: /* kv_proj, qk_proj */
+        return "`layout: kv_stacked`, `stacked`";
+    default:
+        return "`layout: stacked`, `interleaved`";
+    }
+}
+
 static void solve(const sw_cut_request *q, sw_cut_result *result)
 {
     *result = (sw_cut_result){.n_groups = 1, .replicas = 1};
@@ -336,8 +349,8 @@ static void solve(const sw_cut_request *q, sw_cut_result *result)
         (void)snprintf(result->what, sizeof result->what,
                        "a fused tensor of %" PRIu64 " rows, and nothing says how its parts are stored",
                        q->extent);
-        (void)snprintf(result->help, sizeof result->help,
-                       "state it in an override: `layout: stacked`, `per_head`, `grouped` or segments");
+        (void)snprintf(result->help, sizeof result->help, "state it in an override: %s or segments",
+                       words_of(q->role));
         return;
     } else {
         solve_plain(q, result);

@@ -12,6 +12,7 @@
 /* What a cut is asked for. Extents are logical (mathematical) rows of the side that is cut. */
 typedef struct sw_cut_request {
     sw_layout layout;
+    sw_role role;    /* for the help on an unknown layout only */
     uint32_t parts;  /* STACKED, INTERLEAVED, QKV_BLOCKS */
     uint64_t extent; /* logical rows */
     uint64_t unit;   /* every piece must be a multiple of this (quantisation groups); 1: none */

@@ -282,6 +282,22 @@ static void misaligned(placing *p, const sw_cut_request *q, uint64_t factor)
     complain(p, "block_misaligned", what, help);
 }
 
+/* How many values share a stored row is not known, or is no whole number. */
+static void complain_factor(placing *p)
+{
+    int64_t bits = p->plan->model->config.quantization.bits;
+    char what[96];
+
+    if (bits <= 0 || 32 % bits == 0) {
+        complain(p, "quant_unknown", "the config does not say how many values share one stored row",
+                 "give quantization_config with bits and group_size");
+        return;
+    }
+    (void)snprintf(what, sizeof what,
+                   "values of %" PRId64 " bits straddle the 32-bit words they are packed in", bits);
+    complain(p, "quant_unsupported", what, "dequantise it first, or take a checkpoint of 2, 4 or 8 bits");
+}
+
 /* Cut one side of the tensor over tp. */
 static void cut_side(placing *p, sw_side side)
 {
@@ -295,8 +311,7 @@ static void cut_side(placing *p, sw_side side)
     if (dim < 0)
         return; /* no such side: a row bias, a scale for the whole weight */
     if (factor == 0) {
-        complain(p, "quant_unknown", "the config does not say how many values share one stored row",
-                 "give quantization_config with bits and group_size");
+        complain_factor(p);
         return;
     }
     if (c->companion != NULL && !c->companion->is_weight && stored == 1 && factor != 1)
@@ -311,6 +326,7 @@ static void cut_side(placing *p, sw_side side)
     uint64_t kv = (uint64_t)sw_plan_attribute(p->plan, tower ? SW_ATTR_VISION_HEADS : SW_ATTR_KV_HEADS);
     bool grouped = (c->flags & (SW_ROW_QUANTISED | SW_ROW_IN_GROUPS)) != 0;
     sw_cut_request q = {.layout = c->layout,
+                        .role = c->role,
                         .parts = c->parts,
                         .extent = grouped && side == SW_SIDE_IN ? stored : extent,
                         .unit = group_unit(p, side),

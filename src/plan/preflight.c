@@ -20,6 +20,20 @@ static void note_remarks(sw_plan *plan)
     }
 }
 
+/* What a model with a head puts before the names of its base model, whose names some tables have. */
+static bool is_base_model(const sw_pattern_node *p)
+{
+    static const char *const prefixes[] = {"transformer.", "model."};
+
+    for (size_t i = 0; i < SW_COUNT(prefixes); i++) {
+        size_t n = strlen(prefixes[i]);
+        if (p->prefix_cut == (int32_t)n && memcmp(p->text, prefixes[i], n) == 0 &&
+            strncmp(p->row->name, prefixes[i], n) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* A checkpoint whose names carry another prefix than the family's table is planned, and told so. */
 static void note_prefix(sw_plan *plan)
 {
@@ -38,11 +52,13 @@ static void note_prefix(sw_plan *plan)
         return;
     bool is_longer = first->prefix_cut > 0;
     /* A decoder inside a larger model has the larger model's prefix: worth a note only. */
-    (void)sw_plan_fault(
-        plan, model->config.has_text_config ? SW_SEVERITY_NOTE : SW_SEVERITY_WARNING, "name_prefix", "", 0,
-        "nothing, if the prefix is meant", "%" PRIu64 " parameter names %s '%.*s' of the family's table",
-        n_shifted, is_longer ? "begin with another prefix than that" : "lack the prefix",
-        is_longer ? first->prefix_cut : -first->prefix_cut, is_longer ? first->text : first->row->name);
+    bool is_usual = model->config.has_text_config || is_base_model(first);
+    (void)sw_plan_fault(plan, is_usual ? SW_SEVERITY_NOTE : SW_SEVERITY_WARNING, "name_prefix", "", 0,
+                        "nothing, if the prefix is meant", "%" PRIu64 " parameter names %s '%.*s'%s",
+                        n_shifted, is_longer ? "begin with" : "lack the prefix",
+                        is_longer ? first->prefix_cut : -first->prefix_cut,
+                        is_longer ? first->text : first->row->name,
+                        is_longer ? ", which the family's table does not have" : " of the family's table");
 }
 
 /* Matrices in the layers of a tower that no table and no word knows (a fused `qkv`) are kept whole: said

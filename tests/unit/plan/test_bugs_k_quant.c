@@ -265,6 +265,21 @@ static void two_values_in_a_byte_are_the_shape_of_the_config(void **state)
     tiny_drop(&t);
 }
 
+static void three_bits_a_value_are_refused_as_what_they_are(void **state)
+{
+    tiny t = TINY_REFUSE(.config = LLAMA(
+                             "32", "32",
+                             "'quantization_config': {'quant_method': 'gptq', 'bits': 3, 'group_size': 32}"),
+                         .params = SA "q_proj.qweight I32 3x32\n" SA "q_proj.qzeros I32 1x3\n" SA
+                                      "q_proj.scales F16 1x32\n" SA "o_proj.qweight I32 3x32\n",
+                         .mesh = "tp=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "quant_unsupported", "values of 3 bits straddle the 32-bit words",
+                 "2, 4 or 8 bits");
+    tiny_silent(&t, "quant_unknown");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +296,7 @@ int main(void)
         cmocka_unit_test(scales_that_do_not_fit_their_weight_are_refused),
         cmocka_unit_test(a_scale_for_a_whole_tensor_is_whole),
         cmocka_unit_test(two_values_in_a_byte_are_the_shape_of_the_config),
+        cmocka_unit_test(three_bits_a_value_are_refused_as_what_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

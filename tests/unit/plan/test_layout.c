@@ -201,8 +201,16 @@ static void an_unknown_layout_is_refused_with_what_to_write(void **state)
     sw_cut_result r;
     (void)state;
     check(q, "!layout_unknown");
+    q.role = SW_ROLE_FUSED_QKV;
     sw_cut_solve(&q, &r);
-    assert_non_null(strstr(r.help, "layout: stacked"));
+    assert_string_equal(r.help,
+                        "state it in an override: `layout: stacked`, `per_head`, `grouped` or segments");
+    q.role = SW_ROLE_FUSED_GATE_UP; /* gate and up have no heads */
+    sw_cut_solve(&q, &r);
+    assert_string_equal(r.help, "state it in an override: `layout: stacked`, `interleaved` or segments");
+    q.role = SW_ROLE_COLWISE;
+    sw_cut_solve(&q, &r);
+    assert_string_equal(r.help, "state it in an override: `layout: kv_stacked`, `stacked` or segments");
 }
 
 static void explicit_segments_are_taken_when_they_fit(void **state)
