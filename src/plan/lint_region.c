@@ -268,8 +268,9 @@ static uint64_t inner_width(const sw_plan *plan, const sw_spec_param *p)
     uint64_t parts = f->parts > 0 ? f->parts : 1;
     sw_side side = SW_SIDE_NONE;
 
-    if (f->layout == SW_LAYOUT_EXPLICIT || f->layout == SW_LAYOUT_UNKNOWN)
-        return 0; /* how many parts stand in it is not said */
+    if (f->layout == SW_LAYOUT_EXPLICIT || f->layout == SW_LAYOUT_UNKNOWN ||
+        (f->role == SW_ROLE_COLWISE && f->layout != SW_LAYOUT_PLAIN))
+        return 0; /* an override says how it is stored, not what its parts are for */
     if (f->role == SW_ROLE_COLWISE || f->role == SW_ROLE_FUSED_GATE_UP)
         side = SW_SIDE_OUT;
     else if (f->role == SW_ROLE_ROWWISE)

@@ -209,6 +209,7 @@ static const struct row {
     {"Parameters", "reason",     DENSE, Q "/reason", "'frozen'", IS_REFUSED, "a reason why it is not trained, and it is"},
     {"Parameters", "full_norm",  DENSE, NORM "/params/weight/full_norm", "true", IS_WARNING, "differs_from_derived"},
     {"Parameters", "full_norm",  KEYS, ATTN "/params/q_norm.weight/full_norm", NULL, IS_ERROR, "stale_inner"},
+    {"Parameters", "centred",    KEYS, ATTN "/params/q_norm.weight/centred", "true", IS_ERROR, "stale_inner"},
     {"Parameters", "in_groups",  DENSE, Q "/in_groups", "true", IS_WARNING, "differs_from_derived"},
     {"Parameters", "overridden", DENSE, Q "/overridden", "true", IS_ERROR, "stale_override"},
     {"Parameters", "overridden", TOUCHED, Q "/overridden", "true", IS_NOTE, "not_compared"},
