@@ -181,36 +181,29 @@ static sw_part part_of(sw_arena *arena, sw_target_part *stored, const sw_shape *
 {
     sw_pieces *along = room(arena, shape->n_dims, sizeof *along);
 
-    stored->n_dims = shape->n_dims;
     stored->n_bytes = 2;
     for (uint32_t d = 0; d < shape->n_dims; d++) {
         sw_range *range = room(arena, 1, sizeof *range);
         *range = d == dim ? share : (sw_range){0, shape->dims[d]};
         along[d] = (sw_pieces){1, range};
-        stored->dims[d] = range->end - range->begin;
-        stored->n_bytes *= stored->dims[d];
+        stored->n_bytes *= range->end - range->begin;
     }
     return (sw_part){shape->n_dims, along};
 }
 
-static void put_header(sw_target *target, sw_target_file *file)
+static void lay_out(sw_target *target, uint32_t number)
 {
-    sw_write_entry *entries = room(target->arena, file->n_parts, sizeof *entries);
-    sw_target_part *parts = &target->parts[file->first_part];
+    sw_target_file *file = &target->files[number];
+    sw_buffer header = {0};
     sw_error err = {0};
 
-    for (uint32_t i = 0; i < file->n_parts; i++) {
-        entries[i] = (sw_write_entry){.name = parts[i].name,
-                                      .name_length = strlen(parts[i].name),
-                                      .dtype = "BF16",
-                                      .n_dims = parts[i].n_dims,
-                                      .dims = parts[i].dims,
-                                      .n_bytes = parts[i].n_bytes};
+    for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
+        target->parts[i].begin = file->data_bytes;
+        file->data_bytes += target->parts[i].n_bytes;
     }
-    check(sw_safetensors_header(&file->header, entries, file->n_parts, NULL, 0, &file->data_bytes, &err),
-          file->name, &err);
-    for (uint32_t i = 0; i < file->n_parts; i++)
-        parts[i].begin = entries[i].begin;
+    check(sw_target_header(target, number, &header, &err), file->name, &err);
+    file->header_bytes = header.length;
+    sw_buffer_clear(&header);
 }
 
 sw_target *bench_cut(const sw_store *source, uint32_t n_files, uint32_t dim)
@@ -219,6 +212,7 @@ sw_target *bench_cut(const sw_store *source, uint32_t n_files, uint32_t dim)
 
     if (target == NULL || (target->arena = sw_arena_create(0)) == NULL)
         bench_die("memory", NULL);
+    target->source = source;
     target->files = sw_alloc_zero(n_files, sizeof *target->files);
     target->parts = sw_alloc_zero((size_t)n_files * source->n_tensors, sizeof *target->parts);
     if (target->files == NULL || target->parts == NULL)
@@ -232,11 +226,11 @@ sw_target *bench_cut(const sw_store *source, uint32_t n_files, uint32_t dim)
             sw_target_part *part = &target->parts[target->n_parts++];
             uint32_t along = dim < shape->n_dims ? dim : shape->n_dims - 1;
             uint64_t share = shape->dims[along] / n_files;
-            *part = (sw_target_part){.tensor = t, .name = source->tensors[t].name};
+            *part = (sw_target_part){.tensor = t};
             part->part = part_of(target->arena, part, shape, along, (sw_range){f * share, (f + 1) * share});
         }
         file->n_parts = source->n_tensors;
-        put_header(target, file);
+        lay_out(target, f);
     }
     return target;
 }
@@ -254,8 +248,8 @@ sw_store *bench_store_of(const sw_store *source, const sw_target *target, const 
         const sw_target_file *file = &target->files[f];
         store->files[f] = (sw_store_file){.name = file->name,
                                           .path = sw_arena_format(arena, "%s/%s", folder, file->name),
-                                          .n_bytes = file->header.length + file->data_bytes,
-                                          .data_begin = file->header.length,
+                                          .n_bytes = file->header_bytes + file->data_bytes,
+                                          .data_begin = file->header_bytes,
                                           .tp = (int32_t)f,
                                           .ep = -1};
     }

@@ -6,7 +6,10 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/disk.h"
 #include "base/status.h"
 #include "checkpoint/carry.h"
 #include "checkpoint/copy.h"
@@ -15,6 +18,7 @@
 #include "checkpoint/options.h"
 #include "checkpoint/prove.h"
 #include "checkpoint/publish.h"
+#include "model/shards.h"
 #include "plan/plan_data.h"
 #include "plan/report.h"
 
@@ -101,7 +105,7 @@ static sw_status begin_writing(job *j, const char *out)
                     j->plan_length + SMALL_FILES_BYTES;
 
     for (uint32_t f = 0; f < j->target->n_files; f++)
-        need += j->target->files[f].header.length; /* the manifest or index: about as much as the headers */
+        need += j->target->files[f].header_bytes; /* the manifest or index: about as much as the headers */
     return sw_publish_begin(&j->publication, out, j->options.replace, j->options.no_sync, need, j->err);
 }
 
@@ -142,10 +146,44 @@ static sw_status end(job *j, sw_checkpoint_result *result)
 
 /* ---- sharded folders ---- */
 
+/* A small file while it is written piece by piece. */
+typedef struct growing {
+    char *path;
+    int fd; /* -1: none */
+    uint64_t n_bytes;
+} growing;
+
+static void drop_growing(growing *file)
+{
+    if (file->fd >= 0)
+        (void)close(file->fd);
+    sw_free(file->path);
+}
+
+static sw_status append_piece(void *user, const void *bytes, size_t n_bytes, sw_error *err)
+{
+    growing *file = user;
+
+    SW_TRY(sw_disk_pwrite(file->fd, file->path, bytes, n_bytes, file->n_bytes, err));
+    file->n_bytes += n_bytes;
+    return SW_OK;
+}
+
+static sw_status write_manifest(job *j)
+{
+    growing file SW_AUTO(drop_growing) = {.path = sw_path_in(j->publication.partial, SW_MANIFEST_NAME),
+                                          .fd = -1};
+
+    if (file.path == NULL)
+        return SW_FAIL(j->err, SW_E_NO_MEMORY, "", "no memory for the manifest's path");
+    SW_TRY(sw_disk_create(&file.fd, file.path, j->err));
+    SW_TRY(sw_manifest_write(j->target, append_piece, &file, j->err));
+    j->result.bytes_written += file.n_bytes;
+    return sw_disk_close(&file.fd, file.path, j->err); /* publishing syncs it */
+}
+
 static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_checkpoint_result *result)
 {
-    sw_buffer manifest SW_AUTO(clear_buffer) = {0};
-
     SW_TRY(sw_target_of_plan(&j->target, j->source, plan, j->err));
     SW_TRY(sw_prove_target(j->source, j->target, &j->proof, j->err));
     SW_TRY(sw_plan_json(plan, &j->plan_json, &j->plan_length, j->err));
@@ -153,8 +191,7 @@ static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_
     SW_TRY(copy(j));
     SW_TRY(sw_prove_copies(j->source, j->target, j->err));
     SW_TRY(write_small(j, SW_PLAN_NAME, j->plan_json, j->plan_length));
-    SW_TRY(sw_manifest_write(&manifest, j->source, j->target, plan, j->err));
-    SW_TRY(write_small(j, SW_MANIFEST_NAME, manifest.bytes, manifest.length));
+    SW_TRY(write_manifest(j));
     return end(j, result);
 }
 

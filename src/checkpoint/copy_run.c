@@ -103,14 +103,16 @@ static void close_file(const int *file)
 static sw_status make_file(const copy_run *run, uint32_t i, sw_error *err)
 {
     const sw_target_file *file = &run->target->files[i];
+    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
     uint64_t n_bytes = 0;
     int fd SW_AUTO(close_file) = -1;
 
-    if (!sw_add_u64(file->header.length, file->data_bytes, &n_bytes))
+    if (!sw_add_u64(file->header_bytes, file->data_bytes, &n_bytes))
         return SW_FAIL(err, SW_E_LIMIT, "", "%s: no file is that large", run->paths[i]);
+    SW_TRY(sw_target_header(run->target, i, &header, err));
     SW_TRY(sw_disk_create(&fd, run->paths[i], err));
     SW_TRY(sw_disk_allocate(fd, run->paths[i], n_bytes, err));
-    SW_TRY(sw_disk_pwrite(fd, run->paths[i], file->header.bytes, file->header.length, 0, err));
+    SW_TRY(sw_disk_pwrite(fd, run->paths[i], header.bytes, header.length, 0, err));
     return sw_disk_close(&fd, run->paths[i], err);
 }
 
@@ -137,7 +139,8 @@ static sw_status check_place(const copy_run *run, const sw_target_file *file, ui
     if (at->tensor < run->source->n_tensors && sw_add_u64(at->begin, at->n_bytes, &end) &&
         end <= file->data_bytes)
         return SW_OK;
-    return SW_FAIL(err, SW_E_ARGUMENT, "", "%s: tensor '%.150s' has no place in it", file->name, at->name);
+    return SW_FAIL(err, SW_E_ARGUMENT, "", "%s: tensor '%.150s' has no place in it", file->name,
+                   at->tensor < run->source->n_tensors ? run->source->tensors[at->tensor].name : "?");
 }
 
 /* Parts by tensor: a counting sort that keeps the order of the files. */
@@ -212,7 +215,7 @@ static sw_status copy_tensor(void *user, uint32_t thread, uint64_t item, sw_erro
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to copy %" PRIu32 " parts", n);
     for (uint32_t i = 0; i < n; i++) {
         const sw_target_part *part = &run->target->parts[places[i].part];
-        uint64_t offset = run->target->files[places[i].file].header.length + part->begin;
+        uint64_t offset = run->target->files[places[i].file].header_bytes + part->begin;
         writers[i] = (part_writer){&run->threads[thread], places[i].file, offset, sw_hasher_at(hashers, i)};
         requests[i] = (sw_copy_request){&part->part, part->n_bytes, offset, write_piece, &writers[i]};
         sw_hasher_begin(writers[i].hasher);
@@ -231,7 +234,7 @@ static sw_status sync_file(void *user, uint32_t thread, uint64_t item, sw_error 
 
     SW_TRY(open_file(&run->threads[thread], file, &fd, err));
     SW_TRY(sw_disk_sync(fd, run->paths[file], err));
-    sw_crew_add(&run->crew, run->target->files[file].header.length + run->target->files[file].data_bytes);
+    sw_crew_add(&run->crew, run->target->files[file].header_bytes + run->target->files[file].data_bytes);
     return SW_OK;
 }
 

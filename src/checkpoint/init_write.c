@@ -101,11 +101,13 @@ static sw_status hire(init_run *run, sw_error *err)
 static sw_status make_file(const init_run *run, uint32_t i, sw_error *err)
 {
     const sw_target_file *file = &run->target->files[i];
+    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
     int fd SW_AUTO(close_file) = -1;
 
+    SW_TRY(sw_target_header(run->target, i, &header, err));
     SW_TRY(sw_disk_create(&fd, run->paths[i], err));
-    SW_TRY(sw_disk_allocate(fd, run->paths[i], file->header.length + file->data_bytes, err));
-    SW_TRY(sw_disk_pwrite(fd, run->paths[i], file->header.bytes, file->header.length, 0, err));
+    SW_TRY(sw_disk_allocate(fd, run->paths[i], file->header_bytes + file->data_bytes, err));
+    SW_TRY(sw_disk_pwrite(fd, run->paths[i], header.bytes, header.length, 0, err));
     return sw_disk_close(&fd, run->paths[i], err);
 }
 
@@ -159,7 +161,7 @@ static sw_status write_chunk(void *user, uint32_t thread_number, uint64_t item, 
     sw_init_fill(&rule, &random, tensor->dtype, first, n, thread->bytes);
     SW_TRY(open_file(run, thread, run->file_of[p], err));
     SW_TRY(sw_disk_pwrite(thread->fd, run->paths[thread->file], thread->bytes, n * width,
-                          file->header.length + part->begin + first * width, err));
+                          file->header_bytes + part->begin + first * width, err));
     sw_crew_add(&run->crew, n * width);
     return SW_OK;
 }

@@ -9,6 +9,8 @@
 #include "checkpoint/regions.h"
 #include "io/json_write.h"
 
+enum { PIECE_BYTES = 1 << 20 };
+
 static void put_u64(sw_json_writer *w, const char *key, uint64_t value)
 {
     sw_json_key(w, key);
@@ -34,7 +36,7 @@ static void put_files(sw_json_writer *w, const sw_target *target)
         sw_json_begin_object(w);
         sw_json_key(w, "name");
         sw_json_put_string(w, file->name);
-        put_u64(w, "bytes", file->header.length + file->data_bytes);
+        put_u64(w, "bytes", file->header_bytes + file->data_bytes);
         put_u64(w, "pp", (uint64_t)file->pp);
         if (file->tp >= 0)
             put_u64(w, "tp", (uint64_t)file->tp);
@@ -78,19 +80,30 @@ static void put_tensor(sw_json_writer *w, const sw_store_tensor *t, const sw_tar
     sw_json_end_object(w);
 }
 
-sw_status sw_manifest_write(sw_buffer *out, const sw_store *source, const sw_target *target,
-                            const sw_plan *plan, sw_error *err)
+/* Give away what is there; the writer goes on in the empty buffer. */
+static sw_status hand_over(sw_buffer *text, sw_manifest_sink_fn *sink, void *user, sw_error *err)
 {
+    if (text->failed)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the manifest");
+    SW_TRY(sink(user, text->bytes, text->length, err));
+    text->length = 0;
+    return SW_OK;
+}
+
+sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, void *user, sw_error *err)
+{
+    const sw_store *source = target->source;
     sw_target_order by SW_AUTO(sw_target_order_clear) = {0};
+    sw_buffer text SW_AUTO(sw_buffer_clear) = {0};
     sw_json_writer w;
 
     SW_TRY(sw_target_order_make(&by, target, source->n_tensors, err));
-    sw_json_write_init(&w, out, false);
+    sw_json_write_init(&w, &text, false);
     sw_json_begin_object(&w);
     sw_json_key(&w, "format");
     sw_json_put_string(&w, SW_FORMAT_WORD);
     put_u64(&w, "version", SW_MANIFEST_VERSION);
-    put_hex(&w, "fingerprint", plan->fingerprint);
+    put_hex(&w, "fingerprint", target->plan->fingerprint);
     put_files(&w, target);
     if (source->state_json != NULL) {
         sw_json_key(&w, "state");
@@ -98,10 +111,13 @@ sw_status sw_manifest_write(sw_buffer *out, const sw_store *source, const sw_tar
     }
     sw_json_key(&w, "tensors");
     sw_json_begin_object(&w);
-    for (uint32_t i = 0; i < source->n_tensors; i++)
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
         put_tensor(&w, &source->tensors[i], target, &by, i);
+        if (text.length >= PIECE_BYTES)
+            SW_TRY(hand_over(&text, sink, user, err));
+    }
     sw_json_end_object(&w);
     sw_json_end_object(&w);
-    sw_buffer_putc(out, '\n');
-    return out->failed ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the manifest") : SW_OK;
+    sw_buffer_putc(&text, '\n');
+    return hand_over(&text, sink, user, err);
 }

@@ -18,8 +18,6 @@ void sw_target_destroy(sw_target *target)
 {
     if (target == NULL)
         return;
-    for (uint32_t f = 0; f < target->n_files; f++)
-        sw_buffer_clear(&target->files[f].header);
     sw_free(target->files);
     sw_free(target->parts);
     sw_arena_destroy(target->arena);
@@ -31,7 +29,7 @@ uint64_t sw_target_bytes(const sw_target *target)
     uint64_t bytes = 0;
 
     for (uint32_t f = 0; f < target->n_files; f++)
-        bytes += target->files[f].header.length + target->files[f].data_bytes;
+        bytes += target->files[f].header_bytes + target->files[f].data_bytes;
     return bytes;
 }
 
@@ -190,6 +188,7 @@ sw_status sw_target_begin(sw_target_maker *maker, sw_target **out, const sw_stor
 
     *out = target;
     if (target != NULL) {
+        target->source = source;
         target->arena = sw_arena_create(TARGET_MEMORY_LIMIT);
         target->files = sw_alloc_zero((size_t)n_files + 1, sizeof *target->files);
     }
@@ -222,79 +221,27 @@ sw_status sw_target_add(sw_target_maker *maker, uint32_t tensor, const sw_held *
 
     SW_TRY(make_room(maker));
     sw_target_part *p = &target->parts[target->n_parts];
-    *p = (sw_target_part){.tensor = tensor,
-                          .name = t->name,
-                          .n_dims = held->part.n_dims,
-                          .part = held->part,
-                          .owned = held->owned,
-                          .is_replica = held->is_replica};
-    for (uint32_t d = 0; d < p->n_dims; d++)
-        p->dims[d] = sw_part_extent(&held->part, d);
+    *p = (sw_target_part){
+        .tensor = tensor, .part = held->part, .owned = held->owned, .is_replica = held->is_replica};
     SW_TRY(sw_target_part_bytes(maker->source, t, &held->part, &p->n_bytes, maker->err));
     target->n_parts++;
     target->files[target->n_files - 1].n_parts++;
     return SW_OK;
 }
 
-/* ---- headers ---- */
-
-static void drop_entries(sw_write_entry **entries)
+sw_status sw_target_lay_out(sw_target_maker *maker, uint32_t number)
 {
-    sw_free(*entries);
-}
+    sw_target *target = maker->target;
+    sw_target_file *file = &target->files[number];
+    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
+    uint64_t at = 0;
 
-static void drop_meta(sw_write_meta **meta)
-{
-    sw_free(*meta);
-}
-
-/* Ours first, then what the source had; "format" is what other readers look for. */
-static sw_write_meta *join_meta(const sw_store *source, const sw_write_meta *meta, size_t n_meta, size_t *n)
-{
-    sw_write_meta *all = sw_alloc_zero(n_meta + source->n_meta + 1, sizeof *all);
-    bool has_format = false;
-
-    if (all == NULL)
-        return NULL;
-    if (n_meta > 0)
-        memcpy(all, meta, n_meta * sizeof *all);
-    *n = n_meta;
-    for (uint32_t i = 0; i < source->n_meta; i++) {
-        const sw_store_meta *m = &source->meta[i];
-        has_format = has_format || strcmp(m->key, "format") == 0;
-        all[(*n)++] = (sw_write_meta){m->key, m->value, m->value_length};
+    SW_TRY(sw_target_header(target, number, &header, maker->err)); /* which has told of what overflows */
+    for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
+        target->parts[i].begin = at;
+        at += target->parts[i].n_bytes;
     }
-    if (!has_format)
-        all[(*n)++] = (sw_write_meta){"format", "pt", 2};
-    return all;
-}
-
-sw_status sw_target_header(sw_target_maker *maker, sw_target_file *file, const sw_write_meta *meta,
-                           size_t n_meta)
-{
-    sw_write_entry *entries SW_AUTO(drop_entries) = sw_alloc_zero((size_t)file->n_parts + 1, sizeof *entries);
-    size_t n_all = 0;
-    sw_write_meta *all SW_AUTO(drop_meta) = join_meta(maker->source, meta, n_meta, &n_all);
-
-    if (entries == NULL || all == NULL)
-        return SW_FAIL(maker->err, SW_E_NO_MEMORY, "", "%s: no memory for its header", file->name);
-    sw_target_part *parts = maker->target->parts + file->first_part;
-    for (uint32_t i = 0; i < file->n_parts; i++) {
-        const sw_store_tensor *t = &maker->source->tensors[parts[i].tensor];
-        entries[i] = (sw_write_entry){.name = parts[i].name,
-                                      .name_length = t->name_length,
-                                      .dtype = t->dtype_word,
-                                      .n_dims = parts[i].n_dims,
-                                      .dims = parts[i].dims,
-                                      .n_bytes = parts[i].n_bytes};
-    }
-    sw_status status = sw_safetensors_header(&file->header, entries, file->n_parts, all, n_all,
-                                             &file->data_bytes, maker->err);
-    if (status != SW_OK) {
-        sw_error_context(maker->err, "%s", file->name);
-        return status;
-    }
-    for (uint32_t i = 0; i < file->n_parts; i++)
-        parts[i].begin = entries[i].begin;
+    file->data_bytes = at;
+    file->header_bytes = header.length;
     return SW_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * A target: the files that are to be written and the part of which tensor each stored tensor in them is. Made
- * from a plan (a sharded folder) or from a size limit (a Hugging Face folder); the copy engine fills it.
+ * from a plan (a sharded folder) or from a size limit (a Hugging Face folder); the copy engine fills it. A
+ * large model has a million parts: a part is small, and headers are made when they are written.
  */
 #ifndef SW_CHECKPOINT_TARGET_H
 #define SW_CHECKPOINT_TARGET_H
@@ -9,16 +10,13 @@
 #include "checkpoint/store.h"
 
 typedef struct sw_target_part {
-    uint32_t tensor;  /* index in the source store */
-    const char *name; /* name in the file */
-    uint32_t n_dims;  /* as stored */
-    uint64_t dims[SW_MAX_DIMS];
-    uint64_t n_bytes;
-    uint64_t begin; /* from the start of the data section, filled with the header */
-    sw_part part;   /* in the dims of sw_store_dims() */
-    sw_part owned;  /* as in a store's part */
+    uint32_t tensor; /* index in the source store */
     bool is_replica;
-    uint64_t hash; /* xxh3 of its bytes, filled by the copy */
+    uint64_t n_bytes;
+    uint64_t begin; /* from the start of the data section */
+    sw_part part;   /* in the dims of sw_store_dims(); its extents are the shape as stored */
+    sw_part owned;  /* as in a store's part */
+    uint64_t hash;  /* xxh3 of its bytes, filled by the copy */
 } sw_target_part;
 
 typedef struct sw_target_file {
@@ -26,11 +24,14 @@ typedef struct sw_target_file {
     int32_t pp, tp, ep; /* coordinate; -1: the axis does not tell files of this set apart */
     uint32_t first_part;
     uint32_t n_parts;
-    sw_buffer header; /* 8-byte length and header */
+    uint64_t header_bytes; /* the 8-byte length and the header */
     uint64_t data_bytes;
 } sw_target_file;
 
 typedef struct sw_target {
+    const sw_store *source; /* borrowed, as the plan is */
+    const sw_plan *plan;    /* NULL: a Hugging Face folder */
+    const uint32_t *facts;  /* of the plan, by tensor of the source; NULL without a plan */
     sw_arena *arena;
     sw_target_file *files;
     uint32_t n_files;
@@ -45,6 +46,9 @@ sw_status sw_target_of_plan(sw_target **out, const sw_store *source, const sw_pl
 /* Files of a Hugging Face folder, filled in order up to `max_bytes` of tensor data each; optimizer state
  * apart. */
 sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t max_bytes, sw_error *err);
+
+/* Append the header of a file, the 8-byte length first. SW_E_LIMIT, SW_E_NO_MEMORY. */
+sw_status sw_target_header(const sw_target *target, uint32_t file, sw_buffer *out, sw_error *err);
 
 /* model.safetensors.index.json of a Hugging Face folder. */
 sw_status sw_target_index(sw_buffer *out, const sw_target *target, sw_error *err);

@@ -117,7 +117,7 @@ static sw_status add_files(maker *m, bool of_state, uint32_t n)
         SW_TRY(sw_target_add(&m->base, i, &held));
     }
     for (uint32_t f = target->n_files - n; f < target->n_files; f++)
-        SW_TRY(sw_target_header(&m->base, &target->files[f], NULL, 0));
+        SW_TRY(sw_target_lay_out(&m->base, f));
     return SW_OK;
 }
 
@@ -175,7 +175,8 @@ sw_status sw_target_index(sw_buffer *out, const sw_target *target, sw_error *err
     for (uint32_t f = 0; f < n_files; f++) {
         const sw_target_file *file = &target->files[f];
         for (uint32_t i = 0; i < file->n_parts; i++) {
-            sw_json_key(&w, target->parts[file->first_part + i].name);
+            const sw_store_tensor *t = &target->source->tensors[target->parts[file->first_part + i].tensor];
+            sw_json_key_n(&w, t->name, t->name_length);
             sw_json_put_string(&w, file->name);
         }
     }

@@ -1,10 +1,9 @@
-/* What the makers of a target share: room for files and parts, sizes in bytes, headers. */
+/* What the makers of a target share: room for files and parts, sizes in bytes. */
 #ifndef SW_CHECKPOINT_TARGET_MAKE_H
 #define SW_CHECKPOINT_TARGET_MAKE_H
 
 #include "checkpoint/regions.h"
 #include "checkpoint/target.h"
-#include "io/safetensors_write.h"
 
 typedef struct sw_target_maker {
     sw_target *target;
@@ -20,9 +19,8 @@ sw_status sw_target_begin(sw_target_maker *maker, sw_target **out, const sw_stor
 /* Append a part of tensor `tensor` to the last file. Refuses what cannot be cut there (see below). */
 sw_status sw_target_add(sw_target_maker *maker, uint32_t tensor, const sw_held *held);
 
-/* The header of a file from its parts, with these keys and those of the source. */
-sw_status sw_target_header(sw_target_maker *maker, sw_target_file *file, const sw_write_meta *meta,
-                           size_t n_meta);
+/* Once a file has all of its parts: where they begin, and the sizes of header and data. */
+sw_status sw_target_lay_out(sw_target_maker *maker, uint32_t number);
 
 /*
  * Bytes of a part. Elements of a few bits are cut at whole bytes only, those of a dtype that we do not know

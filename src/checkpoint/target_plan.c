@@ -146,6 +146,21 @@ static sw_status find_places(maker *m)
                    m->source->n_tensors, SHOWN, first);
 }
 
+/* What headers are made from again when they are written. */
+static sw_status note_facts(maker *m)
+{
+    sw_target *target = m->base.target;
+    uint32_t *facts = sw_arena_zero(target->arena, m->source->n_tensors, sizeof *facts);
+
+    if (facts == NULL)
+        return sw_arena_fail(target->arena, "the places of tensors", m->err);
+    for (uint32_t i = 0; i < m->source->n_tensors; i++)
+        facts[i] = m->places[i].facts;
+    target->plan = m->plan;
+    target->facts = facts;
+    return SW_OK;
+}
+
 /* ---- file sets ---- */
 
 /* Routed experts under TP-extend-EP stand in files of their own, one an ep coordinate. */
@@ -221,93 +236,6 @@ static sw_status held_of(maker *m, uint32_t tensor, sw_slice_coord at, sw_held *
     return SW_OK;
 }
 
-/* ---- metadata ---- */
-
-typedef struct metadata {
-    sw_buffer slices;
-    sw_buffer layout;
-    char fingerprint[SW_HEX_BYTES];
-    char coord[SW_COORD_TEXT_BYTES];
-} metadata;
-
-static void clear_metadata(metadata *meta)
-{
-    sw_buffer_clear(&meta->slices);
-    sw_buffer_clear(&meta->layout);
-}
-
-static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_target_part *p)
-{
-    sw_held held = {p->part, p->owned, p->is_replica};
-
-    sw_json_key_n(w, t->name, t->name_length);
-    sw_json_begin_object(w);
-    sw_json_key(w, "shape");
-    sw_json_begin_array(w);
-    for (uint32_t d = 0; d < t->shape->n_dims; d++)
-        sw_json_put_u64(w, t->shape->dims[d]);
-    sw_json_end_array(w);
-    sw_json_key(w, "regions");
-    sw_regions_write(w, &held);
-    sw_json_end_object(w);
-}
-
-/* How a fused parameter is composed, for a reader that has no plan. */
-static void put_layout(sw_json_writer *w, const sw_store_tensor *t, const sw_facts *f)
-{
-    char text[1024];
-
-    if (f->layout == SW_LAYOUT_PLAIN || f->layout == SW_LAYOUT_HEADS || f->layout == SW_LAYOUT_KV_HEADS ||
-        f->layout == SW_LAYOUT_VOCAB)
-        return;
-    sw_json_key_n(w, t->name, t->name_length);
-    sw_json_begin_object(w);
-    sw_json_key(w, "kind");
-    sw_json_put_string(w, sw_layout_name(f->layout));
-    if (f->parts > 1) {
-        sw_json_key(w, "parts");
-        sw_json_put_u64(w, f->parts);
-    }
-    size_t n = sw_placement_text(&f->places.on[SW_ON_TP], text, sizeof text);
-    if (n < sizeof text) {
-        sw_json_key(w, "tp");
-        sw_json_put_string_n(w, text, n);
-    }
-    sw_json_end_object(w);
-}
-
-static sw_status write_header(maker *m, sw_target_file *file)
-{
-    metadata meta SW_AUTO(clear_metadata) = {0};
-    sw_json_writer slices;
-    sw_json_writer layout;
-
-    sw_json_write_init(&slices, &meta.slices, true);
-    sw_json_write_init(&layout, &meta.layout, true);
-    sw_json_begin_object(&slices);
-    sw_json_begin_object(&layout);
-    for (uint32_t i = 0; i < file->n_parts; i++) {
-        const sw_target_part *p = &m->base.target->parts[file->first_part + i];
-        const sw_store_tensor *t = &m->source->tensors[p->tensor];
-        put_slice(&slices, t, p);
-        put_layout(&layout, t, &m->plan->facts[m->places[p->tensor].facts]);
-    }
-    sw_json_end_object(&slices);
-    sw_json_end_object(&layout);
-    if (meta.slices.failed || meta.layout.failed)
-        return SW_FAIL(m->err, SW_E_NO_MEMORY, "", "%s: no memory for its metadata", file->name);
-    sw_hex_text(m->plan->fingerprint, meta.fingerprint);
-    sw_coord_text((sw_coord){file->pp, file->tp, file->ep}, meta.coord);
-    const sw_write_meta keys[] = {
-        {SW_META_FORMAT,      SW_META_FORMAT_VALUE, strlen(SW_META_FORMAT_VALUE)},
-        {SW_META_FINGERPRINT, meta.fingerprint,     strlen(meta.fingerprint)    },
-        {SW_META_COORD,       meta.coord,           strlen(meta.coord)          },
-        {SW_META_SLICES,      meta.slices.bytes,    meta.slices.length          },
-        {SW_META_LAYOUT,      meta.layout.bytes,    meta.layout.length          },
-    };
-    return sw_target_header(&m->base, file, keys, SW_COUNT(keys));
-}
-
 /* ---- files ---- */
 
 static sw_status add_file(maker *m, uint32_t pp, bool is_expert, uint32_t tp, uint32_t ep)
@@ -339,7 +267,7 @@ static sw_status add_file(maker *m, uint32_t pp, bool is_expert, uint32_t tp, ui
         target->n_files--;
         return SW_OK;
     }
-    return write_header(m, file);
+    return sw_target_lay_out(&m->base, target->n_files - 1);
 }
 
 static sw_status add_files(maker *m)
@@ -377,6 +305,7 @@ static sw_status make(maker *m, sw_target **out)
     if (m->memo == NULL)
         return SW_FAIL(m->err, SW_E_NO_MEMORY, "", "no memory for the layout of the files");
     SW_TRY(find_places(m));
+    SW_TRY(note_facts(m));
     SW_TRY(sort_tensors(m));
     return add_files(m);
 }

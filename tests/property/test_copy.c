@@ -136,9 +136,9 @@ static bool file_is_right(copy_case *c, uint32_t cell, const uint8_t *expected, 
     (void)snprintf(path, sizeof path, "%s/%s", folder, file->name);
     if (sw_file_map_open(&map, path, UINT64_MAX, NULL) != SW_OK)
         return false;
-    bool is_right = map.n_bytes == file->header.length + n_bytes &&
-                    memcmp(map.bytes, file->header.bytes, file->header.length) == 0 &&
-                    memcmp(map.bytes + file->header.length, expected, (size_t)n_bytes) == 0 &&
+    bool is_right = map.n_bytes == file->header_bytes + n_bytes &&
+                    memcmp(map.bytes, case_header(c, cell)->bytes, file->header_bytes) == 0 &&
+                    memcmp(map.bytes + file->header_bytes, expected, (size_t)n_bytes) == 0 &&
                     c->target.parts[cell].hash == sw_hash(expected, (size_t)n_bytes, 0);
     sw_file_map_close(&map);
     (void)unlink(path);

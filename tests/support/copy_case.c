@@ -25,14 +25,14 @@ void case_open(copy_case *c)
     c->store.files = room(c, CASE_FILES, sizeof *c->store.files);
     c->store.tensors = room(c, CASE_TENSORS, sizeof *c->store.tensors);
     c->store.parts = room(c, CASE_PARTS, sizeof *c->store.parts);
+    c->target.source = &c->store;
     c->target.files = room(c, CASE_FILES, sizeof *c->target.files);
     c->target.parts = room(c, CASE_PARTS, sizeof *c->target.parts);
 }
 
 void case_close(copy_case *c)
 {
-    for (uint32_t i = 0; i < c->target.n_files; i++)
-        sw_buffer_clear(&c->target.files[i].header);
+    sw_buffer_clear(&c->header);
     (void)close(c->fd);
     sw_arena_destroy(c->arena);
 }
@@ -232,6 +232,19 @@ uint32_t case_add_tensor(copy_case *c, const char *name, const char *dtype, uint
 
 /* ---- targets ---- */
 
+const sw_buffer *case_header(copy_case *c, uint32_t file)
+{
+    c->header.length = 0;
+    assert_int_equal(sw_target_header(&c->target, file, &c->header, NULL), SW_OK);
+    return &c->header;
+}
+
+static void measure_header(copy_case *c)
+{
+    uint32_t last = c->target.n_files - 1;
+    c->target.files[last].header_bytes = case_header(c, last)->length;
+}
+
 void case_add_file(copy_case *c, const char *name)
 {
     sw_target_file *file = &c->target.files[c->target.n_files++];
@@ -240,9 +253,7 @@ void case_add_file(copy_case *c, const char *name)
     file->name = sw_arena_copy(c->arena, name, strlen(name));
     assert_non_null(file->name);
     file->first_part = c->target.n_parts;
-    sw_buffer_puts(&file->header, "a header of its own ");
-    sw_buffer_puts(&file->header, name);
-    assert_false(file->header.failed);
+    measure_header(c);
 }
 
 sw_target_part *case_want(copy_case *c, uint32_t tensor, sw_part part, uint64_t n_bytes)
@@ -251,12 +262,9 @@ sw_target_part *case_want(copy_case *c, uint32_t tensor, sw_part part, uint64_t 
     sw_target_part *wanted = &c->target.parts[c->target.n_parts++];
 
     assert_true(c->target.n_parts <= CASE_PARTS);
-    *wanted = (sw_target_part){.tensor = tensor,
-                               .name = c->store.tensors[tensor].name,
-                               .n_bytes = n_bytes,
-                               .begin = file->data_bytes,
-                               .part = part};
+    *wanted = (sw_target_part){.tensor = tensor, .n_bytes = n_bytes, .begin = file->data_bytes, .part = part};
     file->data_bytes += n_bytes;
     file->n_parts++;
+    measure_header(c);
     return wanted;
 }

@@ -35,6 +35,7 @@ typedef struct copy_case {
     sw_arena *arena;
     sw_store store;
     sw_target target;
+    sw_buffer header; /* of case_header() */
     int fd;           /* one file without a name has the bytes of all the store's files */
     uint64_t n_bytes; /* of it */
 } copy_case;
@@ -67,5 +68,8 @@ sw_store_part *case_add_part(copy_case *c, sw_part part, const uint8_t *bytes, u
 /* A file of the target, empty; then stored tensors in it, one after the other. */
 void case_add_file(copy_case *c, const char *name);
 sw_target_part *case_want(copy_case *c, uint32_t tensor, sw_part part, uint64_t n_bytes);
+
+/* The header of a file of the target, until the next call. */
+const sw_buffer *case_header(copy_case *c, uint32_t file);
 
 #endif

@@ -78,13 +78,13 @@ static const char *shapes(const made *m, const char *tensor)
         const sw_target_file *file = &m->target->files[f];
         for (uint32_t i = 0; i < file->n_parts; i++) {
             const sw_target_part *p = &m->target->parts[file->first_part + i];
-            if (strcmp(p->name, tensor) != 0)
+            if (strcmp(m->store->tensors[p->tensor].name, tensor) != 0)
                 continue;
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s ", used == 0 ? "" : ", ",
                                      (int)(strlen(file->name) - strlen(".safetensors")), file->name);
-            for (uint32_t d = 0; d < p->n_dims; d++)
+            for (uint32_t d = 0; d < p->part.n_dims; d++)
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, d == 0 ? "" : "x",
-                                         p->dims[d]);
+                                         sw_part_extent(&p->part, d));
             used += (size_t)snprintf(text + used, sizeof text - used, "%s", p->is_replica ? " copy" : "");
         }
     }
