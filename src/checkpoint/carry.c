@@ -1,6 +1,8 @@
 /*
- * Small files that go along (checkpoint/carry.h). Taken: regular files of the folder up to a limit, and links
- * that stay inside it. Not taken: tensors, what the tensors' own formats write anew, hidden files, folders.
+ * Small files that go along (checkpoint/carry.h). Taken: regular files of the folder up to a limit, and what
+ * links lead to that stay inside it, or inside the download cache that it is a snapshot of: a stranger's
+ * folder must not be able to have other files of ours copied. Not taken: tensors, what the tensors' own
+ * formats write anew, hidden files, folders.
  */
 #include "checkpoint/carry.h"
 
@@ -52,7 +54,22 @@ static bool is_ours(const char *name)
     return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json");
 }
 
-/* Does a link lead to something inside the folder? */
+/*
+ * In the cache of the Hugging Face hub a model is a folder CACHE/snapshots/REVISION of links to CACHE/blobs.
+ * Cut `root`, such a folder's path, down to that of its cache.
+ */
+static void widen_to_cache(char *root)
+{
+    static const char parent[] = "/snapshots";
+    char *slash = strrchr(root, '/');
+
+    if (slash == NULL || (size_t)(slash - root) < sizeof parent ||
+        memcmp(slash - (sizeof parent - 1), parent, sizeof parent - 1) != 0)
+        return;
+    slash[-(ptrdiff_t)(sizeof parent - 1)] = '\0';
+}
+
+/* Does a link lead to something inside the folder, or its cache? */
 static bool stays_inside(const char *folder, const char *path)
 {
     char root[PATH_MAX];
@@ -60,6 +77,7 @@ static bool stays_inside(const char *folder, const char *path)
 
     if (realpath(folder[0] == '\0' ? "." : folder, root) == NULL || realpath(path, target) == NULL)
         return false;
+    widen_to_cache(root);
     size_t n = strlen(root);
     return strncmp(target, root, n) == 0 && (target[n] == '/' || n == 1);
 }

@@ -334,6 +334,53 @@ static void a_sharded_folder_has_files_plan_manifest_and_what_is_carried(void **
     sw_plan_destroy(plan);
 }
 
+/* As the hub's cache has it: a revision is a folder of links to the blobs of all revisions. */
+static void into_cache(const char *file, const char *blob)
+{
+    char from[64];
+    char to[64];
+
+    (void)snprintf(from, sizeof from, "model/%s", file);
+    (void)snprintf(to, sizeof to, "cache/blobs/%s", blob);
+    assert_int_equal(rename(scratch(from), scratch(to)), 0);
+    (void)snprintf(from, sizeof from, "../../blobs/%s", blob);
+    (void)snprintf(to, sizeof to, "cache/snapshots/1/%s", file);
+    assert_int_equal(symlink(from, scratch(to)), 0);
+}
+
+static void a_snapshot_of_links_becomes_regular_files(void **state)
+{
+    static const char *const carried[] = {"config.json", "tokenizer.json"};
+    struct stat about;
+
+    (void)state;
+    make_model("model", LLAMA, NULL, 2);
+    make_model("kept", LLAMA, NULL, 2);
+    scratch_text("model/tokenizer.json", "{'a': 1}", true);
+    scratch_text("cache/blobs/other", "x", false);
+    scratch_text("cache/snapshots/1/.hidden", "x", false);
+    into_cache("config.json", "01");
+    into_cache("tokenizer.json", "02");
+    into_cache("model.safetensors.index.json", "03");
+    into_cache("model-00001-of-00002.safetensors", "04");
+    into_cache("model-00002-of-00002.safetensors", "05");
+    assert_int_equal(symlink("../../../kept/config.json", scratch("cache/snapshots/1/outside.json")), 0);
+    sw_plan *plan = plan_of("cache/snapshots/1", "tp=2", 0, NULL);
+    shard_to("cache/snapshots/1", plan, "out");
+    assert_string_equal(scratch_list("out"),
+                        "config.json dense-pp0-tp0.safetensors dense-pp0-tp1.safetensors "
+                        "manifest.json plan.json tokenizer.json ");
+    for (size_t i = 0; i < SW_COUNT(carried); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "out/%s", carried[i]);
+        assert_int_equal(lstat(scratch(path), &about), 0);
+        assert_true(S_ISREG(about.st_mode));
+    }
+    merge_to("out", "merged");
+    expect_same_tensors("kept", "merged");
+    sw_plan_destroy(plan);
+}
+
 static void the_manifest_and_the_metadata_say_what_stands_where(void **state)
 {
     (void)state;
@@ -791,6 +838,7 @@ int main(void)
         CASE(small_models_of_every_family_come_back),
         CASE(real_weights_come_back),
         CASE(a_sharded_folder_has_files_plan_manifest_and_what_is_carried),
+        CASE(a_snapshot_of_links_becomes_regular_files),
         CASE(the_manifest_and_the_metadata_say_what_stands_where),
         CASE(rank_files_are_plain_safetensors_with_local_rows),
         CASE(a_merged_folder_has_an_index_and_files_up_to_the_limit),
