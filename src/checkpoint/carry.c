@@ -15,12 +15,11 @@
 
 #include "base/alloc.h"
 #include "base/disk.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
 #include "checkpoint/opening.h"
 #include "model/shards.h"
-
-enum { MOST_FILES = 10000 };
 
 static void drop_dir(DIR **dir)
 {
@@ -116,9 +115,9 @@ static sw_status consider(sw_opening *o, const char *name, uint32_t *capacity)
                               "%.200s: is not carried along: %s", path, reason);
         return SW_OK;
     }
-    if (store->n_extra_files == MOST_FILES)
+    if (store->n_extra_files == SW_CARRY_MOST_FILES)
         return SW_FAIL(o->err, SW_E_LIMIT, "check that this is a model's folder",
-                       "%s: more than %d files to carry along", store->path, MOST_FILES);
+                       "%s: more than %d files to carry along", store->path, SW_CARRY_MOST_FILES);
     if (store->n_extra_files == *capacity) {
         uint32_t wanted = *capacity == 0 ? 16 : *capacity * 2;
         const char **grown = sw_realloc(store->extra_files, wanted * sizeof *grown);
@@ -190,15 +189,23 @@ uint64_t sw_carry_bytes(const sw_store *store)
     return bytes;
 }
 
-sw_status sw_carry(const sw_store *store, const char *folder, uint64_t *bytes, sw_error *err)
+sw_status sw_carry(sw_target *target, const char *folder, uint64_t *bytes, sw_error *err)
 {
+    const sw_store *store = target->source;
+
+    target->carried = sw_arena_zero(target->arena, store->n_extra_files, sizeof *target->carried);
+    if (target->carried == NULL)
+        return sw_arena_fail(target->arena, store->path, err);
     for (uint32_t i = 0; i < store->n_extra_files; i++) {
-        char *path SW_AUTO(drop_text) = path_of(store, store->extra_files[i]);
+        const char *name = store->extra_files[i];
+        char *path SW_AUTO(drop_text) = path_of(store, name);
         sw_file_map map SW_AUTO(sw_file_map_close) = {0};
         if (path == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
         SW_TRY(sw_file_map_open(&map, path, SW_CARRY_MOST_BYTES, err));
-        SW_TRY(sw_carry_write(folder, store->extra_files[i], map.bytes, map.n_bytes, err));
+        SW_TRY(sw_carry_write(folder, name, map.bytes, map.n_bytes, err));
+        target->carried[target->n_carried++] =
+            (sw_small_file){name, map.n_bytes, sw_hash(map.bytes, map.n_bytes, 0)};
         *bytes += map.n_bytes;
     }
     return SW_OK;

@@ -5,15 +5,16 @@
 #ifndef SW_CHECKPOINT_CARRY_H
 #define SW_CHECKPOINT_CARRY_H
 
-#include "checkpoint/store.h"
+#include "checkpoint/target.h"
 
-enum { SW_CARRY_MOST_BYTES = 64 << 20 }; /* of one file */
+enum { SW_CARRY_MOST_BYTES = 64 << 20 /* of one file */, SW_CARRY_MOST_FILES = 10000 };
 
 /* Bytes of all of them, now. */
 uint64_t sw_carry_bytes(const sw_store *store);
 
-/* Copy them into `folder`; *bytes gets what was written. */
-sw_status sw_carry(const sw_store *store, const char *folder, uint64_t *bytes, sw_error *err);
+/* Copy those of the target's source into `folder` and note them in the target; *bytes gets what was written.
+ */
+sw_status sw_carry(sw_target *target, const char *folder, uint64_t *bytes, sw_error *err);
 
 /* A whole new file from memory, synced later with its folder. */
 sw_status sw_carry_write(const char *folder, const char *name, const void *bytes, size_t n_bytes,

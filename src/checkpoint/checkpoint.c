@@ -122,7 +122,7 @@ static sw_status copy(job *j)
     SW_TRY(sw_copy_run(j->source, j->target, j->publication.partial, &options, &copied, j->err));
     j->result.bytes_read += copied.bytes_read;
     j->result.bytes_written += copied.bytes_written;
-    return sw_carry(j->source, j->publication.partial, &j->result.bytes_written, j->err);
+    return sw_carry(j->target, j->publication.partial, &j->result.bytes_written, j->err);
 }
 
 static sw_status write_small(job *j, const char *name, const void *bytes, size_t n_bytes)

@@ -4,6 +4,7 @@
  */
 #include "checkpoint/manifest.h"
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
 #include "checkpoint/regions.h"
@@ -42,6 +43,25 @@ static void put_files(sw_json_writer *w, const sw_target *target)
             put_u64(w, "tp", (uint64_t)file->tp);
         if (file->ep >= 0)
             put_u64(w, "ep", (uint64_t)file->ep);
+        sw_json_end_object(w);
+    }
+    sw_json_end_array(w);
+}
+
+static void put_carried(sw_json_writer *w, const sw_target *target)
+{
+    if (target->n_carried == 0)
+        return;
+    sw_json_key(w, "carried");
+    sw_json_begin_array(w);
+    for (uint32_t i = 0; i < target->n_carried; i++) {
+        const sw_small_file *file = &target->carried[i];
+        sw_json_inline(w);
+        sw_json_begin_object(w);
+        sw_json_key(w, "name");
+        sw_json_put_string(w, file->name);
+        put_u64(w, "bytes", file->n_bytes);
+        put_hex(w, "xxh3", file->hash);
         sw_json_end_object(w);
     }
     sw_json_end_array(w);
@@ -105,9 +125,11 @@ sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, 
     put_u64(&w, "version", SW_MANIFEST_VERSION);
     put_hex(&w, "fingerprint", target->plan->fingerprint);
     put_files(&w, target);
+    put_carried(&w, target);
     if (source->state_json != NULL) {
         sw_json_key(&w, "state");
         sw_json_put_raw(&w, source->state_json, source->state_length);
+        put_hex(&w, "state_xxh3", sw_hash(source->state_json, source->state_length, 0));
     }
     sw_json_key(&w, "tensors");
     sw_json_begin_object(&w);

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "checkpoint/carry.h"
 #include "checkpoint/format.h"
 #include "checkpoint/opening.h"
 #include "checkpoint/regions.h"
@@ -123,24 +124,37 @@ static bool read_hex(reader *r, void *at)
 
 /* ---- files ---- */
 
-static bool read_file_name(reader *r, void *at)
+static const char plain_names[] = "files stand beside the manifest, by plain names";
+
+/* A plain name, each once. */
+static bool read_small_name(reader *r, void *at)
 {
-    static const char ending[] = ".safetensors";
-    size_t n = sizeof ending - 1;
     sw_json_text text;
     bool is_new = false;
 
     if (!sw_json_string(&r->json, &text))
         return false;
-    if (!sw_is_plain_file_name(text.bytes, text.length) || text.length <= n ||
-        memcmp(text.bytes + text.length - n, ending, n) != 0)
-        return sw_json_fail(&r->json, "files stand beside the manifest, by plain names",
-                            "'%.*s' is not a plain name of a .safetensors file", shown(text), text.bytes);
+    if (!sw_is_plain_file_name(text.bytes, text.length))
+        return sw_json_fail(&r->json, plain_names, "'%.*s' is not a plain file name", shown(text),
+                            text.bytes);
     char *name = sw_arena_copy(r->store->arena, text.bytes, text.length);
     if (name == NULL || sw_map_put(&r->file_names, name, text.length, 0, &is_new) == NULL)
         return no_memory(r);
     *(const char **)at = name;
     return is_new || sw_json_fail(&r->json, damaged, "the file '%.150s' stands twice", name);
+}
+
+static bool read_file_name(reader *r, void *at)
+{
+    static const char ending[] = ".safetensors";
+    size_t n = sizeof ending - 1;
+
+    if (!read_small_name(r, at))
+        return false;
+    const char *name = *(const char **)at;
+    size_t length = strlen(name);
+    return (length > n && strcmp(name + length - n, ending) == 0) ||
+           sw_json_fail(&r->json, plain_names, "'%.150s' is not a plain name of a .safetensors file", name);
 }
 
 static bool read_file(reader *r, uint32_t *capacity)
@@ -182,6 +196,37 @@ static bool read_files(reader *r, void *unused)
     while (sw_json_next_element(&r->json)) {
         if (!read_file(r, &capacity))
             return false;
+    }
+    return r->json.status == SW_OK;
+}
+
+static bool read_carried(reader *r, void *unused)
+{
+    static const field fields[] = {
+        {"name",  true, read_small_name, offsetof(sw_small_file, name)   },
+        {"bytes", true, read_u64,        offsetof(sw_small_file, n_bytes)},
+        {"xxh3",  true, read_hex,        offsetof(sw_small_file, hash)   },
+    };
+    sw_store *store = r->store;
+    uint32_t capacity = 0;
+
+    (void)unused;
+    if (!sw_json_enter_array(&r->json))
+        return false;
+    while (sw_json_next_element(&r->json)) {
+        if (store->n_carried == SW_CARRY_MOST_FILES)
+            return sw_json_fail(&r->json, damaged, "more than %d small files", SW_CARRY_MOST_FILES);
+        if (store->n_carried == capacity) {
+            uint32_t wanted = capacity == 0 ? 16 : capacity * 2;
+            sw_small_file *grown = sw_realloc(store->carried, wanted * sizeof *grown);
+            if (grown == NULL)
+                return no_memory(r);
+            store->carried = grown;
+            capacity = wanted;
+        }
+        if (!read_object(r, "a small file", fields, SW_COUNT(fields), &store->carried[store->n_carried]))
+            return false;
+        store->n_carried++;
     }
     return r->json.status == SW_OK;
 }
@@ -397,6 +442,13 @@ static bool read_state(reader *r, void *unused)
     return r->json.status == SW_OK;
 }
 
+static bool read_state_hash(reader *r, void *unused)
+{
+    (void)unused;
+    r->store->has_state_hash = true;
+    return read_hex(r, &r->store->state_hash);
+}
+
 static sw_status add_context(reader *r)
 {
     if (r->tensor.bytes != NULL && r->json.status != SW_OK)
@@ -407,18 +459,21 @@ static sw_status add_context(reader *r)
 sw_status sw_manifest_read(sw_store *store, sw_file_map map, const char *path, sw_error *err)
 {
     static const field fields[] = {
-        {"format",      true, read_format,  0                },
-        {"version",     true, read_version, 0                },
-        {"fingerprint", true, read_hex,     offsetof(sw_store, fingerprint)},
-        {"files",             true,           read_files,       0   },
-        {"state",             false,           read_state,      0},
-        {"tensors",             true,         read_tensors,     0  },
+        {"format",      true, read_format,  0                   },
+        {"version",     true, read_version, 0                   },
+        {"fingerprint", true, read_hex,     offsetof(sw_store,    fingerprint)},
+        {"files",             true,           read_files,       0      },
+        {"carried",             false,         read_carried,    0},
+        {"state",             false,           read_state,      0        },
+        {"state_xxh3",             false,      read_state_hash, 0},
+        {"tensors",             true,         read_tensors,     0            },
     };
     reader r SW_AUTO(clear_reader) = {.store = store};
 
     r.regions.arena = store->arena;
     sw_json_init(&r.json, map.bytes, map.n_bytes, path, store->arena, err);
-    if (read_object(&r, "a manifest", fields, SW_COUNT(fields), store))
-        (void)sw_json_finish(&r.json);
+    if (read_object(&r, "a manifest", fields, SW_COUNT(fields), store) && sw_json_finish(&r.json) &&
+        store->has_state_hash != (store->state_json != NULL))
+        (void)sw_json_fail(&r.json, damaged, "'state' and 'state_xxh3' go together");
     return add_context(&r);
 }

@@ -18,8 +18,7 @@ typedef struct walking {
     const char *path;
 } walking;
 
-/* A link could lead anywhere; what is read must be what was written here. */
-static sw_status expect_own_file(const char *path, sw_error *err)
+sw_status sw_expect_own_file(const char *path, sw_error *err)
 {
     struct stat about;
 
@@ -112,7 +111,7 @@ static sw_status read_header(sw_rank_file *out, sw_opening *o, const char *path,
 sw_status sw_rank_file_open(sw_rank_file *out, sw_opening *o, const char *path)
 {
     *out = (sw_rank_file){0};
-    SW_TRY(expect_own_file(path, o->err));
+    SW_TRY(sw_expect_own_file(path, o->err));
     sw_status status = read_header(out, o, path, o->err);
     if (status != SW_OK)
         sw_rank_file_close(out);

@@ -22,6 +22,9 @@ typedef struct sw_rank_file {
     sw_json_text slices;  /* JSON, in the list's arena; no bytes: none */
 } sw_rank_file;
 
+/* SW_OK: a regular file, and no link, which could lead anywhere. SW_E_IO: it is missing; SW_E_FORMAT. */
+sw_status sw_expect_own_file(const char *path, sw_error *err);
+
 /*
  * Read `path`, which must be a regular file of the folder itself and no link. Failures are in o->err: SW_E_IO
  * when it is not there, SW_E_FORMAT.

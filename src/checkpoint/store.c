@@ -360,6 +360,7 @@ void sw_store_close(sw_store *store)
     sw_free(store->tensors);
     sw_free(store->parts);
     sw_free(store->extra_files);
+    sw_free(store->carried);
     sw_arena_destroy(store->arena);
     sw_free(store);
 }

@@ -55,6 +55,13 @@ typedef struct sw_store_meta {
     size_t value_length;
 } sw_store_meta;
 
+/* A small file as it was written beside the tensors. */
+typedef struct sw_small_file {
+    const char *name;
+    uint64_t n_bytes;
+    uint64_t hash; /* xxh3 */
+} sw_small_file;
+
 typedef struct sw_store {
     sw_store_kind kind;
     const char *path;
@@ -76,6 +83,10 @@ typedef struct sw_store {
     size_t state_length;
     /* of a sharded folder */
     bool has_manifest;
+    bool has_state_hash;
+    uint64_t state_hash;    /* xxh3 of state_json, as recorded */
+    sw_small_file *carried; /* what the manifest says of small files, be they there or not */
+    uint32_t n_carried;
     const char *plan_path; /* NULL: none */
 } sw_store;
 

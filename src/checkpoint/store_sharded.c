@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
@@ -225,6 +226,15 @@ static sw_status read_files(sw_opening *o)
     return report_extra(o);
 }
 
+static void check_state(sw_opening *o)
+{
+    const sw_store *store = o->store;
+
+    if (store->state_json != NULL && sw_hash(store->state_json, store->state_length, 0) != store->state_hash)
+        sw_opening_fault(o, "checksum", SW_MANIFEST_NAME, "copy it again, or write the checkpoint again",
+                         SW_MANIFEST_NAME ": the training state has not the checksum that is recorded");
+}
+
 sw_status sw_opening_sharded(sw_opening *o)
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};
@@ -239,6 +249,7 @@ sw_status sw_opening_sharded(sw_opening *o)
     SW_TRY(sw_tensor_list_init(&store->list, 0, o->err));
     SW_TRY(sw_map_text(&map, path, MOST_MANIFEST_BYTES, o->err));
     SW_TRY(sw_manifest_read(store, map, path, o->err));
+    check_state(o);
     store->plan_path = sw_file_kind_of(plan) == SW_FILE_REGULAR ? plan : NULL;
     return read_files(o);
 }

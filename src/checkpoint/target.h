@@ -37,6 +37,8 @@ typedef struct sw_target {
     uint32_t n_files;
     sw_target_part *parts; /* file after file, in each in the order of the source */
     uint32_t n_parts;
+    sw_small_file *carried; /* small files that stand beside, filled by sw_carry() */
+    uint32_t n_carried;
     uint32_t n_state_files; /* of a Hugging Face folder: the last ones, with optimizer state */
 } sw_target;
 

@@ -133,8 +133,7 @@ static sw_status cannot_open(const sw_verifying *v, sw_status status, const sw_e
     return SW_OK;
 }
 
-/* What stands in a folder goes by its name there. */
-static const char *without_folder(const sw_verifying *v, const char *what)
+const char *sw_verify_without_folder(const sw_verifying *v, const char *what)
 {
     size_t n = strlen(v->path);
 
@@ -152,7 +151,8 @@ static void take_findings(const sw_verifying *v, const sw_report *said)
         if (v->store != NULL && strcmp(f->code, "file_extra") == 0)
             sw_verify_extra_file(v, f->fqn);
         else
-            sw_report_add(v->report, f->severity, f->code, f->fqn, f->help, "%s", without_folder(v, f->what));
+            sw_report_add(v->report, f->severity, f->code, f->fqn, f->help, "%s",
+                          sw_verify_without_folder(v, f->what));
     }
 }
 
@@ -201,6 +201,7 @@ static sw_status run_steps(sw_verifying *v)
         return SW_OK;
     SW_TRY(check_coverage(v));
     SW_TRY(sw_verify_layout(v));
+    SW_TRY(sw_verify_small_files(v));
     SW_TRY(sw_verify_bytes(v));
     return compare_with_model(v);
 }

@@ -42,11 +42,17 @@ void sw_verify_fault(const sw_verifying *v, const char *code, const char *fqn, c
 void sw_verify_remark(const sw_verifying *v, const char *code, const char *fqn, const char *help,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* A message without the path of the folder: what stands in it goes by its name there. */
+const char *sw_verify_without_folder(const sw_verifying *v, const char *what);
+
 /* Files of a Hugging Face folder against its index, before it is opened. */
 sw_status sw_verify_folder(const sw_verifying *v);
 
 /* A sharded folder: its plan, what its files say of themselves, files that nobody names. */
 sw_status sw_verify_layout(const sw_verifying *v);
+
+/* Small files that were carried along, against what the manifest says of them. */
+sw_status sw_verify_small_files(const sw_verifying *v);
 
 /* A file of the folder that the manifest does not name. */
 void sw_verify_extra_file(const sw_verifying *v, const char *name);

@@ -55,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     sw_free(store.files);
     sw_free(store.tensors);
     sw_free(store.parts);
+    sw_free(store.carried);
     sw_arena_destroy(store.arena);
     return 0;
 }

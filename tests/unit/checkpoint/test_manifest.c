@@ -12,7 +12,9 @@ static const char good[] =
     "{'format': 'shardwright-checkpoint', 'version': 1, 'fingerprint': '00000000000000ff',"
     " 'files': [{'name': 'dense-pp0-tp0.safetensors', 'bytes': 100, 'pp': 0, 'tp': 0},"
     "           {'name': 'dense-pp0-tp1.safetensors', 'bytes': 90, 'pp': 0, 'tp': 1}],"
-    " 'state': {'step': 3, 'seed': [1, 2]},"
+    " 'carried': [{'name': 'config.json', 'bytes': 7, 'xxh3': '00000000000000c1'},"
+    "             {'name': 'tokenizer.json', 'bytes': 0, 'xxh3': '00000000000000c2'}],"
+    " 'state': {'step': 3, 'seed': [1, 2]}, 'state_xxh3': '00000000000000aa',"
     " 'tensors': {"
     "  'a.weight': {'dtype': 'F32', 'shape': [4, 2], 'parts': ["
     "     {'file': 0, 'xxh3': '0123456789abcdef', 'regions': [{'begin': [0, 0], 'extent': [2, 2]}]},"
@@ -28,6 +30,7 @@ static void clear_store(sw_store *store)
     sw_free(store->files);
     sw_free(store->tensors);
     sw_free(store->parts);
+    sw_free(store->carried);
     sw_arena_destroy(store->arena);
 }
 
@@ -79,6 +82,11 @@ static void a_manifest_gives_files_tensors_parts_and_state(void **state)
     assert_true(s.parts[3].is_missing); /* its header was not read */
     assert_int_equal(s.state_length, strlen("{\"step\": 3, \"seed\": [1, 2]}"));
     assert_string_equal(s.state_json, "{\"step\": 3, \"seed\": [1, 2]}");
+    assert_int_equal(s.state_hash, 0xaa);
+    assert_int_equal(s.n_carried, 2);
+    assert_string_equal(s.carried[0].name, "config.json");
+    assert_int_equal(s.carried[0].n_bytes, 7);
+    assert_int_equal(s.carried[1].hash, 0xc2);
     clear_store(&s);
     sw_buffer_clear(&text);
 }
@@ -99,14 +107,14 @@ static const bad cases[] = {
     {"'version': 1,", "'version': 1, 'extra': 1,", "a manifest has no key 'extra'"},
     {"00000000000000ff", "00000000000000FF", "is not 16 hexadecimal digits"},
     {"00000000000000ff", "ff", "'ff' is not 16 hexadecimal digits"},
-    {"dense-pp0-tp0.safetensors", "../dense.safetensors", "not a plain name"},
-    {"dense-pp0-tp0.safetensors", "/etc/passwd", "not a plain name"},
-    {"dense-pp0-tp0.safetensors", "a\\\\b.safetensors", "not a plain name"},
-    {"dense-pp0-tp0.safetensors", "", "not a plain name"},
+    {"dense-pp0-tp0.safetensors", "../dense.safetensors", "not a plain file name"},
+    {"dense-pp0-tp0.safetensors", "/etc/passwd", "not a plain file name"},
+    {"dense-pp0-tp0.safetensors", "a\\\\b.safetensors", "not a plain file name"},
+    {"dense-pp0-tp0.safetensors", "", "not a plain file name"},
     {"dense-pp0-tp0.safetensors", ".safetensors", "not a plain name"},
     {"dense-pp0-tp0.safetensors", "config.json", "'config.json' is not a plain name of a .safetensors file"},
-    {"dense-pp0-tp0.safetensors", "a\\u0000b.safetensors", "not a plain name"},
-    {"dense-pp0-tp0.safetensors", "a\\nb.safetensors", "not a plain name"},
+    {"dense-pp0-tp0.safetensors", "a\\u0000b.safetensors", "not a plain file name"},
+    {"dense-pp0-tp0.safetensors", "a\\nb.safetensors", "not a plain file name"},
     {"dense-pp0-tp0.safetensors", "dense-pp0-tp1.safetensors", "stands twice"},
     {"'bytes': 100", "'bytes': -1", "negative"},
     {"'bytes': 100", "'bytes': 1e3", "exponent"},
@@ -114,6 +122,13 @@ static const bad cases[] = {
     {"'pp': 0, 'tp': 0", "'pp': 4294967296, 'tp': 0", "too large"},
     {"'pp': 0, 'tp': 0", "'tp': 0", "a file lacks 'pp'"},
     {"'state': {'step': 3, 'seed': [1, 2]}", "'state': [3]", "the training state is not an object"},
+    {"'state': {'step': 3, 'seed': [1, 2]}, ", "", "'state' and 'state_xxh3' go together"},
+    {", 'state_xxh3': '00000000000000aa'", "", "'state' and 'state_xxh3' go together"},
+    {"00000000000000aa", "aa", "'aa' is not 16 hexadecimal digits"},
+    {"'name': 'config.json'", "'name': '../config.json'", "'../config.json' is not a plain file name"},
+    {"'name': 'config.json'", "'name': 'tokenizer.json'", "the file 'tokenizer.json' stands twice"},
+    {"'name': 'config.json', ", "", "a small file lacks 'name'"},
+    {", 'xxh3': '00000000000000c1'", "", "a small file lacks 'xxh3'"},
     {"'dtype': 'F32'", "'dtype': ''", "not a dtype"},
     {"'dtype': 'F32'", "'dtype': 'F\\u000032'", "not a dtype"},
     {"'dtype': 'F32', ", "", "a tensor lacks 'dtype'"},

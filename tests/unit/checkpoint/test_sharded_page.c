@@ -96,7 +96,8 @@ static void the_example_is_read(void **state)
 /* Every key of the tables stands in the example, and a folder that lacks one which is needed is refused. */
 static void the_keys_of_the_tables_are_those_of_the_manifest(void **state)
 {
-    static const char *const headings[] = {"manifest.json", "A file", "A tensor", "A part", "Regions"};
+    static const char *const headings[] = {"manifest.json", "A file", "A small file",
+                                           "A tensor",      "A part", "Regions"};
 
     (void)state;
     make_example();

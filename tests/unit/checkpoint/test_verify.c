@@ -154,7 +154,7 @@ static void copy_file(const char *from, const char *to)
     sw_buffer_clear(&bytes);
 }
 
-/* Take every ', "xxh3": "..."' out of a text; how many there were. */
+/* Take every ', "xxh3": "..."' of a tensor out of a manifest; how many there were. */
 static size_t strip_hashes(const char *manifest, size_t most)
 {
     static const char key[] = ", \"xxh3\": \"";
@@ -162,7 +162,9 @@ static size_t strip_hashes(const char *manifest, size_t most)
     sw_buffer fresh = {0};
     size_t n = 0;
 
-    for (size_t i = 0; i < old.length;) {
+    size_t first = (size_t)(strstr(sw_buffer_text(&old), "\"tensors\"") - old.bytes);
+    sw_buffer_append(&fresh, old.bytes, first);
+    for (size_t i = first; i < old.length;) {
         bool is_hash =
             n < most && i + sizeof key < old.length && memcmp(old.bytes + i, key, sizeof key - 1) == 0;
         n += is_hash;
@@ -455,6 +457,45 @@ static void links_are_not_followed(void **state)
     expect_among("s",
                  "error file_damaged dense-pp0-tp1.safetensors: dense-pp0-tp1.safetensors: is a symbolic "
                  "link, not a regular file");
+}
+
+static void small_files_that_changed_are_named(void **state)
+{
+    (void)state;
+    make_model("m", LLAMA, NULL, 1);
+    scratch_text("m/merges.txt", "a b", false);
+    scratch_text("m/tokenizer.json", "{}", false);
+    scratch_text("m/vocab.json", "{}", false);
+    scratch_text("m/notes.txt", "", false);
+    shard_to("m", "tp=4", 0, "s");
+    scratch_edit("s/config.json", "8", "9");
+    scratch_text("s/tokenizer.json", "{ }", false);
+    scratch_remove("s/merges.txt");
+    scratch_remove("s/vocab.json");
+    assert_int_equal(symlink("config.json", scratch("s/vocab.json")), 0);
+    scratch_text("s/added.txt", "by hand", false); /* is nobody's business */
+    expect("s", NULL,
+           "error checksum config.json: was edited or damaged after it was written\n"
+           "error file_missing merges.txt: merges.txt: is missing\n"
+           "error file_size tokenizer.json: has 3 bytes, the manifest says 2\n"
+           "error file_damaged vocab.json: vocab.json: is a symbolic link, not a regular file\n");
+}
+
+static void an_edited_training_state_is_told(void **state)
+{
+    sw_error err = {0};
+
+    (void)state;
+    make_model("m", LLAMA, NULL, 1);
+    scratch_text("m/training_state.json", "{'step': 12}", true);
+    shard_to("m", "tp=4", 0, "s");
+    expect("s", NULL, "");
+    scratch_edit("s/manifest.json", "{\"step\": 12}", "{\"step\": 13}");
+    expect("s", NULL,
+           "error checksum manifest.json: manifest.json: the training state has not the checksum that is "
+           "recorded\n");
+    assert_int_equal(sw_checkpoint_merge(scratch("s"), scratch("back"), NULL, NULL, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "manifest.json: the training state has not the checksum that is recorded");
 }
 
 /* ---- the manifest ---- */
@@ -773,6 +814,8 @@ int main(void)
         ONE(a_file_in_the_place_of_another_is_foreign),
         ONE(a_file_of_another_model_is_foreign),
         ONE(links_are_not_followed),
+        ONE(small_files_that_changed_are_named),
+        ONE(an_edited_training_state_is_told),
         ONE(a_region_that_nobody_owns_is_named),
         ONE(a_region_that_two_own_is_named),
         ONE(a_manifest_against_headers_is_told_tensor_by_tensor),
