@@ -31,7 +31,8 @@ typedef enum sw_status {
     SW_E_LIMIT,     /**< an input exceeds a documented limit */
     SW_E_NO_MEMORY, /**< an allocation failed */
     SW_E_IO,        /**< the operating system refused; `what` names the path */
-    SW_E_PEER       /**< another rank left the job or stopped answering */
+    SW_E_PEER,      /**< another rank left the job or stopped answering */
+    SW_E_UNPROVED   /**< nothing is known to be wrong, but there is nothing to prove it by */
 } sw_status;
 
 /** The account of a failure. All zero is the initial state. */
@@ -48,8 +49,8 @@ typedef struct sw_error {
 /** The stable name of a status, "ok", "argument", "format", ...; "unknown" when out of range, never NULL. */
 SW_API const char *sw_status_name(sw_status status);
 
-/** The exit status a program should end with: 0 done, 1 input or plan, 2 usage, 3 system (and out of range).
- */
+/** The exit status a program should end with: 0 done, 1 input or plan, 2 usage, 3 system (and out of range),
+ * 4 unproved. */
 SW_API int sw_status_exit(sw_status status);
 
 #ifdef __cplusplus

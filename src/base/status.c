@@ -29,6 +29,7 @@ static const status_row statuses[] = {
     [SW_E_NO_MEMORY]  = { "no_memory", 3,    "" },
     [SW_E_IO]         = { "io",        3,    "check the path, its permissions and the free space" },
     [SW_E_PEER]       = { "peer",      3,    "" },
+    [SW_E_UNPROVED]   = { "unproved",  4,    "" },
 };
 // clang-format on
 

@@ -208,6 +208,17 @@ static sw_status run_steps(sw_verifying *v)
 
 /* ---- the end ---- */
 
+/* Damage, or nothing but the lack of what would show it? */
+static sw_status kind_of_faults(const sw_verifying *v)
+{
+    for (size_t i = 0; i < sw_report_count(v->report); i++) {
+        const sw_finding *f = sw_report_finding(v->report, i);
+        if (f->severity == SW_SEVERITY_ERROR && strcmp(f->code, "no_checksums") != 0)
+            return SW_E_FORMAT;
+    }
+    return SW_E_UNPROVED;
+}
+
 static sw_status verdict(const sw_verifying *v)
 {
     size_t n = sw_report_count_of(v->report, SW_SEVERITY_ERROR);
@@ -223,7 +234,7 @@ static sw_status verdict(const sw_verifying *v)
     bool is_named =
         strncmp(first->what, first->fqn, strlen(first->fqn)) == 0; /* also when it is of the whole */
     if (n == 1)
-        return SW_FAIL(v->err, SW_E_FORMAT, first->help, "%.120s%s%s", is_named ? "" : first->fqn,
+        return SW_FAIL(v->err, kind_of_faults(v), first->help, "%.120s%s%s", is_named ? "" : first->fqn,
                        is_named ? "" : ": ", first->what);
     if (v->store == NULL)
         return SW_FAIL(v->err, SW_E_FORMAT, all_told, "%.200s: %zu faults%s", v->path, n, more);

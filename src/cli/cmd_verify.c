@@ -40,7 +40,8 @@ const sw_command sw_command_verify = {
         "Check a sharded folder, a Hugging Face folder or one .safetensors file: files against manifest or\n"
         "index, checksums, every element held by one owner, copies equal, the plan of this model. All that "
         "is\n"
-        "wrong is said in one run. With --against every tensor is compared with that checkpoint too.\n",
+        "wrong is said in one run. With --against every tensor is compared with that checkpoint too.\n"
+        "A sharded folder without checksums, and otherwise right, is exit status 4.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

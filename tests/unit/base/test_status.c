@@ -105,6 +105,7 @@ static void every_status_has_a_name_and_an_exit(void **state)
     (void)state;
     assert_string_equal(sw_status_name(SW_OK), "ok");
     assert_string_equal(sw_status_name(SW_E_PEER), "peer");
+    assert_string_equal(sw_status_name(SW_E_UNPROVED), "unproved");
     assert_string_equal(sw_status_name((sw_status)99), "unknown");
     assert_int_equal(sw_status_exit(SW_OK), 0);
     assert_int_equal(sw_status_exit(SW_E_ARGUMENT), 2);
@@ -114,6 +115,7 @@ static void every_status_has_a_name_and_an_exit(void **state)
     assert_int_equal(sw_status_exit(SW_E_NO_MEMORY), 3);
     assert_int_equal(sw_status_exit(SW_E_IO), 3);
     assert_int_equal(sw_status_exit(SW_E_PEER), 3);
+    assert_int_equal(sw_status_exit(SW_E_UNPROVED), 4);
     assert_int_equal(sw_status_exit((sw_status)99), 3);
 }
 

@@ -282,8 +282,8 @@ static void statuses_and_exits_are_those_of_the_page(void **state)
     (void)state;
     page_table page;
     page_open(&page, "exit-codes.md", "Statuses");
-    assert_int_equal(page.n_rows, SW_E_PEER + 1);
-    for (int i = 0; i <= SW_E_PEER; i++) {
+    assert_int_equal(page.n_rows, SW_E_UNPROVED + 1);
+    for (int i = 0; i <= SW_E_UNPROVED; i++) {
         char exit[8];
         (void)snprintf(exit, sizeof exit, "%d", sw_status_exit((sw_status)i));
         const char *const cells[] = {page.cells[i][0], sw_status_name((sw_status)i), exit, NULL};
