@@ -13,7 +13,7 @@ function(sw_cmocka_test label folder source)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
   target_compile_definitions(${name} PRIVATE
     SW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SW_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(${name} PRIVATE sw_flags ${sw_test_libraries} PkgConfig::CMOCKA Threads::Threads m)
+  target_link_libraries(${name} PRIVATE sw_flags ${sw_test_libraries} PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120)
 endfunction()
