@@ -231,13 +231,14 @@ sw_status sw_compare_tensor(sw_comparer *comparer, const sw_store_tensor *left, 
     return SW_OK;
 }
 
-sw_status sw_comparer_init(sw_comparer *comparer, const sw_store *left, const sw_store *right, sw_error *err)
+sw_status sw_comparer_init(sw_comparer *comparer, const sw_store *left, const sw_store *right,
+                           uint32_t n_slots, sw_error *err)
 {
     *comparer = (sw_comparer){.buffer = sw_alloc(PIECE_BYTES)};
-    sw_source_init(&comparer->left, left);
+    sw_source_init(&comparer->left, left, n_slots);
     if (comparer->buffer == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare");
-    sw_status status = sw_copy_filler_init(&comparer->right, right, err);
+    sw_status status = sw_copy_filler_init(&comparer->right, right, n_slots, err);
     if (status != SW_OK)
         sw_comparer_clear(comparer);
     return status;

@@ -27,8 +27,12 @@ typedef struct sw_comparer {
     uint8_t *buffer;
 } sw_comparer;
 
-/* Stores are borrowed until clear; they may be the same. */
-sw_status sw_comparer_init(sw_comparer *comparer, const sw_store *left, const sw_store *right, sw_error *err);
+/* Sets of open files that one has. */
+enum { SW_COMPARER_SETS = 2 };
+
+/* Stores are borrowed until clear; they may be the same. n_slots is of sw_file_slots(). */
+sw_status sw_comparer_init(sw_comparer *comparer, const sw_store *left, const sw_store *right,
+                           uint32_t n_slots, sw_error *err);
 void sw_comparer_clear(sw_comparer *comparer);
 
 /* What was read on both sides so far. */

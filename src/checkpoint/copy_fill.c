@@ -359,10 +359,10 @@ sw_status sw_copy_fill(sw_copy_filler *filler, const sw_store_tensor *tensor, co
     return SW_OK;
 }
 
-sw_status sw_copy_filler_init(sw_copy_filler *filler, const sw_store *store, sw_error *err)
+sw_status sw_copy_filler_init(sw_copy_filler *filler, const sw_store *store, uint32_t n_slots, sw_error *err)
 {
     *filler = (sw_copy_filler){0};
-    sw_source_init(&filler->source, store);
+    sw_source_init(&filler->source, store, n_slots);
     filler->memory = sw_alloc(WINDOWS + BLOCKS);
     if (filler->memory == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %d bytes of buffers", WINDOWS + BLOCKS);
@@ -382,7 +382,7 @@ sw_status sw_copy_walk(const sw_store *source, const sw_store_tensor *tensor, co
     sw_copy_filler filler SW_AUTO(sw_copy_filler_clear) = {0};
     const sw_copy_request request = {.part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
 
-    SW_TRY(sw_copy_filler_init(&filler, source, err));
+    SW_TRY(sw_copy_filler_init(&filler, source, sw_file_slots(1), err));
     filler.pick = (sw_copy_pick){.by_file = pick_file != UINT32_MAX, .value = pick_file};
     return sw_copy_fill(&filler, tensor, &request, 1, err);
 }

@@ -29,8 +29,8 @@ typedef struct sw_copy_request {
     void *user;
 } sw_copy_request;
 
-/* `store` is borrowed until clear. */
-sw_status sw_copy_filler_init(sw_copy_filler *filler, const sw_store *store, sw_error *err);
+/* `store` is borrowed until clear; n_slots is of sw_file_slots(). */
+sw_status sw_copy_filler_init(sw_copy_filler *filler, const sw_store *store, uint32_t n_slots, sw_error *err);
 void sw_copy_filler_clear(sw_copy_filler *filler);
 
 sw_status sw_copy_fill(sw_copy_filler *filler, const sw_store_tensor *tensor, const sw_copy_request *requests,

@@ -16,7 +16,7 @@
 #include "checkpoint/copy_fill.h"
 #include "checkpoint/crew.h"
 
-enum { OPEN_FILES = 64 }; /* output files a thread keeps open; file i stands in slot i % OPEN_FILES */
+enum { SETS_OF_THREAD = 2 }; /* of open files: those it reads, those it writes */
 
 /* One stored tensor to be written. */
 typedef struct part_place {
@@ -31,8 +31,8 @@ typedef struct copy_thread {
     sw_copy_filler filler;
     struct {
         uint32_t file;
-        int fd; /* -1: the slot is free */
-    } open[OPEN_FILES];
+        int fd;            /* -1: the slot is free */
+    } open[SW_MOST_SLOTS]; /* file i stands in slot i % n_slots */
 } copy_thread;
 
 struct copy_run {
@@ -47,6 +47,7 @@ struct copy_run {
     uint32_t n_tensors;
     copy_thread *threads;
     uint32_t n_threads;
+    uint32_t n_slots; /* of a set of open files */
     sw_crew crew;
 };
 
@@ -72,7 +73,7 @@ static sw_status close_slot(copy_thread *thread, size_t slot, sw_error *err)
 
 static sw_status open_file(copy_thread *thread, uint32_t file, int *fd, sw_error *err)
 {
-    size_t slot = file % OPEN_FILES;
+    size_t slot = file % thread->run->n_slots;
 
     if (thread->open[slot].fd < 0 || thread->open[slot].file != file) {
         SW_TRY(close_slot(thread, slot, err));
@@ -87,7 +88,7 @@ static sw_status close_all(copy_thread *thread, sw_error *err)
 {
     sw_status first = SW_OK;
 
-    for (size_t i = 0; i < OPEN_FILES; i++) {
+    for (uint32_t i = 0; i < thread->run->n_slots; i++) {
         sw_status status = close_slot(thread, i, first == SW_OK ? err : NULL);
         first = first == SW_OK ? status : first;
     }
@@ -253,16 +254,17 @@ static sw_status hire(copy_run *run, sw_error *err)
 {
     uint32_t n = sw_crew_size(run->options->threads);
 
+    run->n_slots = sw_file_slots(SETS_OF_THREAD * n);
     run->threads = sw_arena_zero(run->arena, n, sizeof *run->threads);
     if (run->threads == NULL)
         return no_memory(run, err);
     for (; run->n_threads < n; run->n_threads++) {
         copy_thread *thread = &run->threads[run->n_threads];
-        SW_TRY(sw_copy_filler_init(&thread->filler, run->source, err));
+        SW_TRY(sw_copy_filler_init(&thread->filler, run->source, run->n_slots, err));
         thread->filler.pick = (sw_copy_pick){.by_rank = run->options->has_pick, .value = run->options->pick};
         thread->filler.is_checking = !run->options->has_pick;
         thread->run = run;
-        for (size_t i = 0; i < OPEN_FILES; i++)
+        for (uint32_t i = 0; i < run->n_slots; i++)
             thread->open[i].fd = -1;
     }
     sw_crew_hire(&run->crew, n, run, run->options->on_progress, run->options->user);

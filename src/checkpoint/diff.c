@@ -161,13 +161,14 @@ static sw_status compare_all(work *w, sw_error *err)
 {
     const sw_checkpoint_options *options = w->diff->options;
     uint32_t n = sw_crew_size(options->threads);
+    uint32_t n_slots = sw_file_slots(SW_COMPARER_SETS * n);
     uint64_t total = 0;
 
     w->comparers = sw_alloc_zero(n, sizeof *w->comparers);
     if (w->comparers == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare");
     for (; w->n_comparers < n; w->n_comparers++)
-        SW_TRY(sw_comparer_init(&w->comparers[w->n_comparers], w->diff->left, w->diff->right, err));
+        SW_TRY(sw_comparer_init(&w->comparers[w->n_comparers], w->diff->left, w->diff->right, n_slots, err));
     for (uint32_t i = 0; i < w->n_items; i++)
         total += bytes_of(w->diff->left, w->items[i].left);
     sw_crew_hire(&w->crew, n, w, options->on_progress, options->user);

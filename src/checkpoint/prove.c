@@ -203,10 +203,10 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
     sw_progress progress = {"check", 0, bytes_of_copies(store), "bytes"};
     uint32_t n_different = 0;
 
-    sw_source_init(&c.source, store);
+    sw_source_init(&c.source, store, sw_file_slots(2));
     if (c.buffer == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare copies");
-    SW_TRY(sw_copy_filler_init(&c.filler, store, err));
+    SW_TRY(sw_copy_filler_init(&c.filler, store, sw_file_slots(2), err));
     for (uint32_t i = 0; i < store->n_tensors; i++) {
         const sw_store_tensor *t = &store->tensors[i];
         for (uint32_t k = t->first_part; k < t->first_part + t->n_parts; k++) {

@@ -8,10 +8,26 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
+
+enum { FDS_OF_OTHERS = 48 }; /* standard streams, locks, files that are looked at one by one */
+
+uint32_t sw_file_slots(uint32_t n_sets)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SW_MOST_SLOTS;
+    uint64_t ours = limit.rlim_cur < FDS_OF_OTHERS ? 0 : limit.rlim_cur - FDS_OF_OTHERS;
+    uint64_t share = ours / n_sets;
+    if (share > SW_MOST_SLOTS)
+        return SW_MOST_SLOTS;
+    return share == 0 ? 1 : (uint32_t)share;
+}
 
 static sw_status fail_io(const sw_source *source, uint32_t file, const char *doing, int code, sw_error *err)
 {
@@ -21,16 +37,16 @@ static sw_status fail_io(const sw_source *source, uint32_t file, const char *doi
                    source->store->files[file].path, doing, strerror_r(code, space, sizeof space));
 }
 
-void sw_source_init(sw_source *source, const sw_store *store)
+void sw_source_init(sw_source *source, const sw_store *store, uint32_t n_slots)
 {
-    *source = (sw_source){.store = store};
-    for (size_t i = 0; i < SW_SOURCE_FILES; i++)
+    *source = (sw_source){.store = store, .n_slots = n_slots};
+    for (uint32_t i = 0; i < n_slots; i++)
         source->open[i].fd = -1;
 }
 
 void sw_source_clear(sw_source *source)
 {
-    for (size_t i = 0; i < SW_SOURCE_FILES; i++) {
+    for (uint32_t i = 0; i < source->n_slots; i++) {
         if (source->open[i].fd >= 0)
             (void)close(source->open[i].fd);
         source->open[i].fd = -1;
@@ -56,7 +72,7 @@ static sw_status check_opened(const sw_source *source, uint32_t file, int fd, sw
 
 static sw_status open_file(sw_source *source, uint32_t file, int *out, sw_error *err)
 {
-    size_t slot = file % SW_SOURCE_FILES;
+    size_t slot = file % source->n_slots;
 
     if (source->open[slot].fd < 0 || source->open[slot].file != file) {
         if (source->open[slot].fd >= 0)

@@ -7,19 +7,26 @@
 
 #include "checkpoint/store.h"
 
-enum { SW_SOURCE_FILES = 64 }; /* files kept open at once; file i stands in slot i % SW_SOURCE_FILES */
+enum { SW_MOST_SLOTS = 64 };
+
+/*
+ * Files that each of `n_sets` sets of open files may keep open at once, so that all of them stay below the
+ * process's limit: at least 1, at most SW_MOST_SLOTS. File i stands in slot i modulo that.
+ */
+uint32_t sw_file_slots(uint32_t n_sets);
 
 typedef struct sw_source {
     const sw_store *store;
     struct {
         uint32_t file;
         int fd; /* -1: the slot is free */
-    } open[SW_SOURCE_FILES];
+    } open[SW_MOST_SLOTS];
+    uint32_t n_slots;
     uint64_t bytes_read; /* copied out so far */
 } sw_source;
 
-/* `store` is borrowed until the source is closed. */
-void sw_source_init(sw_source *source, const sw_store *store);
+/* `store` is borrowed until the source is closed; n_slots is of sw_file_slots(). */
+void sw_source_init(sw_source *source, const sw_store *store, uint32_t n_slots);
 void sw_source_clear(sw_source *source);
 
 /*

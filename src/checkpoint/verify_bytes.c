@@ -53,6 +53,7 @@ typedef struct work {
     reader *readers;
     sw_comparer *comparers;
     uint32_t n_threads;
+    uint32_t n_slots; /* of a set of open files: a thread has one to read, and those of a comparer */
     sw_crew crew;
     pthread_mutex_t lock; /* of the report and is_unreadable, while threads run */
 } work;
@@ -210,12 +211,13 @@ static sw_status hash_run(void *user, uint32_t thread, uint64_t number, sw_error
 static sw_status hash_all(work *w)
 {
     w->n_threads = sw_crew_size(w->v->options.threads);
+    w->n_slots = sw_file_slots((1 + SW_COMPARER_SETS) * w->n_threads);
     w->readers = sw_alloc_zero(w->n_threads, sizeof *w->readers);
     if (w->readers == NULL)
         return no_memory(w);
     for (uint32_t i = 0; i < w->n_threads; i++) {
         reader *by = &w->readers[i];
-        sw_source_init(&by->source, w->v->store);
+        sw_source_init(&by->source, w->v->store, w->n_slots);
         by->buffer = sw_alloc(PIECE_BYTES);
         by->hasher_room = sw_alloc(2 * sizeof(sw_hasher));
         if (by->buffer == NULL || by->hasher_room == NULL) {
@@ -408,7 +410,7 @@ static sw_status compare_copies(work *w)
     if (w->comparers == NULL)
         return no_memory(w);
     for (uint32_t i = 0; i < w->n_threads; i++)
-        SW_TRY(sw_comparer_init(&w->comparers[i], w->v->store, w->v->store, w->v->err));
+        SW_TRY(sw_comparer_init(&w->comparers[i], w->v->store, w->v->store, w->n_slots, w->v->err));
     SW_TRY(sw_crew_stage(&w->crew, "check", compare_suspect, w->n_suspects, w->v->err));
     for (uint32_t i = 0; i < w->n_threads; i++)
         w->v->bytes_read += sw_comparer_bytes(&w->comparers[i]);

@@ -599,7 +599,7 @@ static bool copy_is_right(const world *w, const sw_store *from, const sw_target 
     sw_buffer *bytes = calloc(t->n_parts + 1, sizeof *bytes);
     sw_copy_request *requests = calloc(t->n_parts + 1, sizeof *requests);
     sw_error err = {0};
-    bool holds = sw_copy_filler_init(&filler, from, NULL) == SW_OK;
+    bool holds = sw_copy_filler_init(&filler, from, 8, NULL) == SW_OK;
 
     for (uint32_t i = 0; holds && i < w->store.n_tensors; i++) {
         uint32_t n = 0;
@@ -672,7 +672,7 @@ static bool merge_is_right(const world *w, const sharded *s)
 {
     sw_copy_filler filler = {0};
     sw_buffer bytes = {0};
-    bool holds = sw_copy_filler_init(&filler, &s->store, NULL) == SW_OK;
+    bool holds = sw_copy_filler_init(&filler, &s->store, 8, NULL) == SW_OK;
 
     for (uint32_t i = 0; holds && i < w->store.n_tensors; i++) {
         const sw_copy_request request = {

@@ -24,6 +24,11 @@ int scratch_setup(void **state)
     return mkdtemp(folder) == NULL;
 }
 
+int scratch_setup_inside(void **state)
+{
+    return scratch_setup(state) != 0 || chdir(folder) != 0;
+}
+
 static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
 {
     (void)about;

@@ -17,6 +17,9 @@
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
+/* The same, and the process works in it: command lines name what is there by short paths. */
+int scratch_setup_inside(void **state);
+
 /* Path inside the scratch folder, valid for some further calls; "" is the folder itself. */
 const char *scratch(const char *name);
 

@@ -352,7 +352,7 @@ static void a_file_that_shrinks_while_it_is_read_is_an_error(void **state)
     sw_source source;
     case_open(&c);
     (void)case_add_tensor(&c, "w", "F32", 0, dims, case_whole(&c, dims, 1));
-    sw_source_init(&source, &c.store);
+    sw_source_init(&source, &c.store, 2);
     assert_int_equal(sw_source_read(&source, 0, 3900, bytes, 100, NULL), SW_OK);
     assert_int_equal(ftruncate(c.fd, 3950), 0);
     assert_int_equal(sw_source_read(&source, 0, 3900, bytes, 100, &err), SW_E_IO);
