@@ -1,12 +1,12 @@
 /*
- * Writing all files of a target (checkpoint/copy.h): make and reserve them with their headers, fill them
- * tensor by tensor on a few threads, sync them. So a full disk is met before the work begins, and each byte
- * of the source is read once. Invariant: no byte of a file is written by two threads.
+ * Writing all files of a target (checkpoint/copy.h): make and reserve them, fill them tensor by tensor on a
+ * few threads, give them their headers, sync them. So a full disk is met before the work begins, and each
+ * byte of the source is read once. Invariant: no byte of a file is written by two threads, and no file has a
+ * header before all data are written.
  */
 #include "checkpoint/copy.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/checked.h"
@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "checkpoint/copy_fill.h"
 #include "checkpoint/crew.h"
+#include "checkpoint/target_file.h"
 
 enum { SETS_OF_THREAD = 2 }; /* of open files: those it reads, those it writes */
 
@@ -93,28 +94,6 @@ static sw_status close_all(copy_thread *thread, sw_error *err)
         first = first == SW_OK ? status : first;
     }
     return first;
-}
-
-static void close_file(const int *file)
-{
-    if (*file >= 0)
-        (void)close(*file);
-}
-
-static sw_status make_file(const copy_run *run, uint32_t i, sw_error *err)
-{
-    const sw_target_file *file = &run->target->files[i];
-    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
-    uint64_t n_bytes = 0;
-    int fd SW_AUTO(close_file) = -1;
-
-    if (!sw_add_u64(file->header_bytes, file->data_bytes, &n_bytes))
-        return SW_FAIL(err, SW_E_LIMIT, "", "%s: no file is that large", run->paths[i]);
-    SW_TRY(sw_target_header(run->target, i, &header, err));
-    SW_TRY(sw_disk_create(&fd, run->paths[i], err));
-    SW_TRY(sw_disk_allocate(fd, run->paths[i], n_bytes, err));
-    SW_TRY(sw_disk_pwrite(fd, run->paths[i], header.bytes, header.length, 0, err));
-    return sw_disk_close(&fd, run->paths[i], err);
 }
 
 /* ---- the list of work ---- */
@@ -276,10 +255,12 @@ static sw_status copy_and_sync(copy_run *run, sw_error *err)
     const sw_target *target = run->target;
 
     for (uint32_t i = 0; i < target->n_files; i++)
-        SW_TRY(make_file(run, i, err));
+        SW_TRY(sw_target_file_create(target, i, run->paths[i], err));
     for (uint32_t i = 0; i < target->n_files; i++)
         run->crew.total += target->files[i].data_bytes;
     SW_TRY(sw_crew_stage(&run->crew, "copy", copy_tensor, run->n_tensors, err));
+    for (uint32_t i = 0; i < target->n_files; i++)
+        SW_TRY(sw_target_file_seal(target, i, run->paths[i], err));
     if (!run->options->no_sync) {
         run->crew.total = sw_target_bytes(target);
         SW_TRY(sw_crew_stage(&run->crew, "sync", sync_file, target->n_files, err));

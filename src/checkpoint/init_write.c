@@ -10,6 +10,7 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "checkpoint/crew.h"
+#include "checkpoint/target_file.h"
 
 enum { CHUNK = 1 << 18 }; /* elements; even, so that no pair of random numbers is computed twice */
 
@@ -98,19 +99,6 @@ static sw_status hire(init_run *run, sw_error *err)
     return SW_OK;
 }
 
-static sw_status make_file(const init_run *run, uint32_t i, sw_error *err)
-{
-    const sw_target_file *file = &run->target->files[i];
-    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
-    int fd SW_AUTO(close_file) = -1;
-
-    SW_TRY(sw_target_header(run->target, i, &header, err));
-    SW_TRY(sw_disk_create(&fd, run->paths[i], err));
-    SW_TRY(sw_disk_allocate(fd, run->paths[i], file->header_bytes + file->data_bytes, err));
-    SW_TRY(sw_disk_pwrite(fd, run->paths[i], header.bytes, header.length, 0, err));
-    return sw_disk_close(&fd, run->paths[i], err);
-}
-
 /* ---- work ---- */
 
 static sw_status close_open(init_run *run, init_thread *thread, sw_error *err)
@@ -196,8 +184,10 @@ sw_status sw_init_write(const sw_target *target, const sw_store *store, const sw
     SW_TRY(list_work(&run, folder, err));
     SW_TRY(hire(&run, err));
     for (uint32_t i = 0; i < target->n_files; i++)
-        SW_TRY(make_file(&run, i, err));
+        SW_TRY(sw_target_file_create(target, i, run.paths[i], err));
     SW_TRY(sw_crew_stage(&run.crew, "write", write_chunk, run.first_chunk[target->n_parts], err));
+    for (uint32_t i = 0; i < target->n_files; i++)
+        SW_TRY(sw_target_file_seal(target, i, run.paths[i], err));
     if (!options->no_sync)
         SW_TRY(sw_crew_stage(&run.crew, "sync", sync_file, target->n_files, err));
     for (uint32_t i = 0; i < run.n_threads; i++)

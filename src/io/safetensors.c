@@ -350,7 +350,8 @@ static sw_status read_prefix(sw_file_map head, uint64_t file_bytes, const char *
                        SW_SAFETENSORS_MAX_HEADER);
     }
     if (length == 0)
-        return SW_FAIL(err, SW_E_FORMAT, "the file is damaged", "%s: header of 0 bytes", path);
+        return SW_FAIL(err, SW_E_FORMAT, "write or copy the file again",
+                       "%s: header of 0 bytes: the file is damaged, or was never finished", path);
     if (length > file_bytes - PREFIX) {
         return SW_FAIL(err, SW_E_FORMAT, "copy or download the file again",
                        "%s: header of %" PRIu64 " bytes in a file of %" PRIu64, path, length, file_bytes);

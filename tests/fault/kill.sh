@@ -88,6 +88,18 @@ expect_rerun() { # NAME WHERE COMMAND...
     ! has_partial || fail "$name: a partial folder is left after $where and a rerun"
 }
 
+# What a kill left behind, under a name that says nothing: whoever reads it finds all of the model, or refuses it.
+expect_no_half() { # NAME WHERE
+    has_partial || return 0
+    case $1 in *experts) model=$T/experts ;; tall-*) model=$T/tall ;; *) model=$T/model ;; esac
+    rm -rf "$T/renamed"
+    mv "$out".partial-* "$T/renamed"
+    if shardwright ls "$T/renamed" >/dev/null 2>&1 && ! shardwright diff "$T/renamed" "$model" -q >"$T/said" 2>&1; then
+        fail "$1: what $2 left is read as a checkpoint: $(cat "$T/said")"
+    fi
+    mv "$T/renamed" "$out.partial-1"
+}
+
 # ---- at every call ----
 
 # Kill at call number n of those that change the disk, for every n that there is.
@@ -108,6 +120,7 @@ kill_everywhere() { # NAME BEFORE FLAG COMMAND...
             break
         fi
         [ "$status" -eq 137 ] || fail "$name: exit $status at call $n, expected a kill"
+        expect_no_half "$name" "a kill at call $n"
         expect_rerun "$name" "a kill at call $n" "$@"
         n=$((n + 1))
     done
@@ -201,6 +214,7 @@ kill_at_random() { # NAME COMMAND...
         else
             span=$((span * 4 / 5 + 1)) # it was over before: the machine is less busy now
         fi
+        expect_no_half "$name" "a kill after $delay s"
         expect_rerun "$name" "a kill after $delay s" "$@"
         i=$((i + 1))
     done
