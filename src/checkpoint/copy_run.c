@@ -252,13 +252,14 @@ static sw_status hire(copy_run *run, sw_error *err)
 
 static sw_status copy_and_sync(copy_run *run, sw_error *err)
 {
-    const sw_target *target = run->target;
+    sw_target *target = run->target;
 
     for (uint32_t i = 0; i < target->n_files; i++)
         SW_TRY(sw_target_file_create(target, i, run->paths[i], err));
     for (uint32_t i = 0; i < target->n_files; i++)
         run->crew.total += target->files[i].data_bytes;
     SW_TRY(sw_crew_stage(&run->crew, "copy", copy_tensor, run->n_tensors, err));
+    sw_target_number_run(target);
     for (uint32_t i = 0; i < target->n_files; i++)
         SW_TRY(sw_target_file_seal(target, i, run->paths[i], err));
     if (!run->options->no_sync) {

@@ -30,24 +30,29 @@ static bool take_number(const char **at, const char *end, int32_t *out)
     return *at > first && value <= INT32_MAX && (*first != '0' || *at == first + 1);
 }
 
+/* Numbers behind the words that are there, in the order of pp, tp, ep. */
+static bool take_coord(const char **at, const char *end, const char *const words[3], sw_coord *out)
+{
+    int32_t *const values[] = {&out->pp, &out->tp, &out->ep};
+
+    *out = (sw_coord){-1, -1, -1};
+    for (size_t i = 0; i < SW_COUNT(values); i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(end - *at) < n || memcmp(*at, words[i], n) != 0)
+            continue;
+        *at += n;
+        if (!take_number(at, end, values[i]))
+            return false;
+    }
+    return out->pp >= 0 && (out->tp >= 0 || out->ep >= 0);
+}
+
 bool sw_coord_parse(sw_coord *out, const char *text, size_t length)
 {
     static const char *const words[] = {"pp=", ",tp=", ",ep="};
-    sw_coord coord = {-1, -1, -1};
-    int32_t *const values[] = {&coord.pp, &coord.tp, &coord.ep};
     const char *at = text;
-    const char *end = text + length;
 
-    for (size_t i = 0; i < SW_COUNT(words); i++) {
-        size_t n = strlen(words[i]);
-        if ((size_t)(end - at) < n || memcmp(at, words[i], n) != 0)
-            continue;
-        at += n;
-        if (!take_number(&at, end, values[i]))
-            return false;
-    }
-    *out = coord;
-    return at == end && coord.pp >= 0 && (coord.tp >= 0 || coord.ep >= 0);
+    return take_coord(&at, text + length, words, out) && at == text + length;
 }
 
 void sw_coord_file_name(sw_coord coord, char text[SW_COORD_TEXT_BYTES])
@@ -60,6 +65,18 @@ void sw_coord_file_name(sw_coord coord, char text[SW_COORD_TEXT_BYTES])
     if (coord.ep >= 0)
         n += (size_t)snprintf(text + n, SW_COORD_TEXT_BYTES - n, "-ep%" PRId32, coord.ep);
     (void)snprintf(text + n, SW_COORD_TEXT_BYTES - n, ".safetensors");
+}
+
+bool sw_coord_of_file_name(sw_coord *out, const char *name)
+{
+    static const char *const words[] = {"-pp", "-tp", "-ep"};
+    const char *at = strchr(name, '-');
+    char text[SW_COORD_TEXT_BYTES];
+
+    if (at == NULL || !take_coord(&at, name + strlen(name), words, out))
+        return false;
+    sw_coord_file_name(*out, text);
+    return strcmp(text, name) == 0;
 }
 
 void sw_hex_text(uint64_t value, char text[SW_HEX_BYTES])

@@ -20,6 +20,7 @@
 /* Keys of a file's __metadata__. */
 #define SW_META_FORMAT      "sw.format" /* SW_FORMAT_WORD "/1" */
 #define SW_META_FINGERPRINT "sw.fingerprint"
+#define SW_META_RUN         "sw.run" /* the same in all files of one run */
 #define SW_META_COORD       "sw.coord"
 #define SW_META_SLICES      "sw.slices"
 #define SW_META_LAYOUT      "sw.layout"
@@ -39,6 +40,9 @@ bool sw_coord_parse(sw_coord *out, const char *text, size_t length);
 
 /* "dense-pp0-tp1.safetensors", "expert-pp0-ep3.safetensors" (without tp), "dense-pp0-tp1-ep0.safetensors" */
 void sw_coord_file_name(sw_coord coord, char text[SW_COORD_TEXT_BYTES]);
+
+/* False: no file of a sharded folder is named like this. */
+bool sw_coord_of_file_name(sw_coord *out, const char *name);
 
 /* A fingerprint or hash: 16 hexadecimal digits, lower case. */
 enum { SW_HEX_BYTES = 17 };

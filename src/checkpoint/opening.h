@@ -26,6 +26,9 @@ void sw_opening_fault(sw_opening *o, const char *code, const char *fqn, const ch
 void sw_opening_remark(sw_opening *o, const char *code, const char *fqn, const char *help, const char *format,
                        ...) __attribute__((format(printf, 5, 6)));
 
+/* Without a manifest, what a missing file holds is not known: nothing follows from what is not there. */
+bool sw_opening_lacks_files(const sw_store *store);
+
 /* SW_OK, or the first fault and how many more there are. */
 sw_status sw_opening_verdict(sw_opening *o);
 

@@ -53,6 +53,8 @@ static sw_status visit_meta(void *user, sw_json_text key, sw_json_text value, sw
         file->has_format = is_right = sw_json_text_is(value, SW_META_FORMAT_VALUE);
     else if (sw_json_text_is(key, SW_META_COORD))
         file->has_coord = is_right = sw_coord_parse(&file->coord, value.bytes, value.length);
+    else if (sw_json_text_is(key, SW_META_RUN))
+        file->has_run = is_right = sw_hex_parse(&file->run, value.bytes, value.length);
     else if (sw_json_text_is(key, SW_META_FINGERPRINT))
         is_right = sw_hex_parse(&file->fingerprint, value.bytes, value.length);
     else if (sw_json_text_is(key, SW_META_SLICES))
@@ -102,7 +104,7 @@ static sw_status read_header(sw_rank_file *out, sw_opening *o, const char *path,
             return SW_FAIL(err, SW_E_IO, "nothing may write to it meanwhile", "%s: changed while it was read",
                            path);
     }
-    if (out->has_format && out->has_coord && out->fingerprint != 0)
+    if (out->has_format && out->has_coord && out->has_run && out->fingerprint != 0)
         return SW_OK;
     return SW_FAIL(err, SW_E_FORMAT, "move it away if it does not belong here",
                    "%s: its metadata do not say that it is a file of a sharded folder", path);

@@ -18,8 +18,10 @@ typedef struct sw_rank_file {
     bool has_format;
     bool has_coord;
     sw_coord coord;
+    bool has_run;
     uint64_t fingerprint; /* 0 when it says none */
-    sw_json_text slices;  /* JSON, in the list's arena; no bytes: none */
+    uint64_t run;
+    sw_json_text slices; /* JSON, in the list's arena; no bytes: none */
 } sw_rank_file;
 
 /* SW_OK: a regular file, and no link, which could lead anywhere. SW_E_IO: it is missing; SW_E_FORMAT. */

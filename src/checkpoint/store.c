@@ -188,6 +188,15 @@ static void find_states(sw_opening *o)
     }
 }
 
+bool sw_opening_lacks_files(const sw_store *store)
+{
+    bool lacks = false;
+
+    for (uint32_t f = 0; f < store->n_files && !store->has_manifest; f++)
+        lacks = lacks || store->files[f].is_missing;
+    return lacks;
+}
+
 /* The model is what its tensors say it is: a tensor more or less, or another shape, is another fingerprint.
  */
 static void check_fingerprint(sw_opening *o)
@@ -199,7 +208,7 @@ static void check_fingerprint(sw_opening *o)
         if (store->tensors[i].state_of == UINT32_MAX)
             sum += sw_tensor_fingerprint(&store->list.tensors[i]);
     }
-    if (sum == store->fingerprint || store->kind == SW_STORE_HF)
+    if (sum == store->fingerprint || store->kind == SW_STORE_HF || sw_opening_lacks_files(store))
         return;
     sw_opening_fault(
         o, "fingerprint", "", "a file is missing whole, or files of two checkpoints stand together",

@@ -1,6 +1,7 @@
 /*
  * A sharded folder whose manifest is gone, put together from what its files say of themselves. There are no
- * hashes then, and no training state; that the tensors are all there is proved by the model's fingerprint.
+ * hashes then, and no training state. That the files are of one run is told by its number, that they are all
+ * there by their names, that the tensors are by the model's fingerprint.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "checkpoint/format.h"
 #include "checkpoint/opening.h"
 #include "checkpoint/rank_file.h"
+#include "checkpoint/rank_names.h"
 #include "checkpoint/slices.h"
-#include "model/shards.h"
 
 /* What one file holds of one tensor, in the order of the files. */
 typedef struct record {
@@ -25,6 +26,8 @@ typedef struct builder {
     record *records;
     uint32_t n_records;
     uint32_t capacity;
+    const char *first; /* file that could be read: the others must be of its run */
+    uint64_t run;
 } builder;
 
 static void clear_builder(builder *b)
@@ -121,48 +124,105 @@ static sw_status read_slices(builder *b, const sw_rank_file *file, uint32_t f, u
 
 /* ---- files ---- */
 
-static sw_status take_file(builder *b, const sw_rank_file *file, uint32_t f)
+/* Is the file one of the run that the first one is of? */
+static sw_status check_origin(builder *b, const sw_rank_file *file, const sw_store_file *made)
 {
     sw_store *store = b->o->store;
-    sw_store_file *made = &store->files[f];
-    uint32_t n_placed = 0;
+    sw_coord coord = file->coord;
+    char text[SW_COORD_TEXT_BYTES];
 
-    if (store->fingerprint == 0)
+    if (coord.pp != made->pp || coord.tp != made->tp || coord.ep != made->ep) {
+        sw_coord_text(coord, text);
+        return SW_FAIL(b->o->err, SW_E_FORMAT, "put the file of this coordinate there",
+                       "%s: is the file of %s", made->name, text);
+    }
+    if (b->first == NULL) {
+        b->first = made->name;
+        b->run = file->run;
         store->fingerprint = file->fingerprint;
+    }
     if (file->fingerprint != store->fingerprint)
         return SW_FAIL(b->o->err, SW_E_FORMAT, "keep the files of one checkpoint together",
-                       "%s: is of a model of fingerprint %016" PRIx64 ", files before it of %016" PRIx64,
-                       made->path, file->fingerprint, store->fingerprint);
+                       "%s: is of a model of fingerprint %016" PRIx64 ", %.100s of %016" PRIx64, made->name,
+                       file->fingerprint, b->first, store->fingerprint);
+    if (file->run != b->run)
+        return SW_FAIL(b->o->err, SW_E_FORMAT, "keep the files of one checkpoint together",
+                       "%s: was written by another run than %.100s", made->name, b->first);
+    return SW_OK;
+}
+
+static sw_status take_file(builder *b, const sw_rank_file *file, uint32_t f)
+{
+    sw_store_file *made = &b->o->store->files[f];
+    uint32_t n_placed = 0;
+
     made->n_bytes = file->n_bytes;
     made->data_begin = file->data_begin;
-    made->pp = file->coord.pp;
-    made->tp = file->coord.tp;
-    made->ep = file->coord.ep;
     if (file->slices.bytes == NULL)
         return SW_FAIL(b->o->err, SW_E_FORMAT, "its manifest is needed to read it",
-                       "%s: has no sw.slices in its metadata", made->path);
+                       "%s: has no sw.slices in its metadata", made->name);
     SW_TRY(read_slices(b, file, f, &n_placed));
     if (n_placed != file->list.n_tensors)
         return SW_FAIL(b->o->err, SW_E_FORMAT, "the file is damaged",
-                       "%s: holds %zu tensors, its sw.slices tell of %" PRIu32, made->path,
+                       "%s: holds %zu tensors, its sw.slices tell of %" PRIu32, made->name,
                        file->list.n_tensors, n_placed);
     return SW_OK;
 }
 
-static sw_status read_files(builder *b, const sw_shards *shards)
+/* The file as far as it can be used; *code is what is wrong with one that cannot. */
+static sw_status look_at_file(builder *b, uint32_t f, const char **code)
+{
+    sw_rank_file file SW_AUTO(sw_rank_file_close) = {0};
+    const sw_store_file *made = &b->o->store->files[f];
+
+    *code = "file_missing";
+    sw_status status = sw_rank_file_open(&file, b->o, made->path);
+    SW_TRY(status);
+    *code = "file_foreign";
+    SW_TRY(check_origin(b, &file, made));
+    *code = "file_damaged";
+    return take_file(b, &file, f);
+}
+
+static sw_status read_file(builder *b, uint32_t f)
+{
+    sw_opening *o = b->o;
+    sw_store_file *made = &o->store->files[f];
+    const char *code = NULL;
+    sw_error why = {0};
+    sw_error *err = o->err;
+    uint32_t n_before = b->n_records;
+
+    o->err = &why;
+    sw_status status = look_at_file(b, f, &code);
+    o->err = err;
+    if (status == SW_OK)
+        return SW_OK;
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(err, status, why.help, "%s", why.what);
+    made->is_missing = true; /* nothing of it is taken */
+    b->n_records = n_before;
+    if (status != SW_E_IO && strcmp(code, "file_missing") == 0)
+        code = "file_damaged";
+    sw_opening_fault(o, code, made->name, why.help, "%s", why.what);
+    return SW_OK;
+}
+
+static sw_status read_files(builder *b, const sw_rank_names *names)
 {
     sw_opening *o = b->o;
 
-    SW_TRY(sw_opening_files(o, (uint32_t)shards->n_names));
-    for (uint32_t f = 0; f < o->store->n_files; f++) {
-        sw_rank_file file SW_AUTO(sw_rank_file_close) = {0};
-        sw_store_file *made = &o->store->files[f];
-        made->name = sw_arena_copy(o->store->arena, shards->names[f], strlen(shards->names[f]));
-        made->path = sw_opening_path(o, shards->names[f]);
-        if (made->name == NULL || made->path == NULL)
+    SW_TRY(sw_opening_files(o, names->n));
+    for (uint32_t f = 0; f < names->n; f++) {
+        const sw_rank_name *n = &names->list[f];
+        o->store->files[f] = (sw_store_file){.name = n->name,
+                                             .path = sw_opening_path(o, n->name),
+                                             .pp = n->coord.pp,
+                                             .tp = n->coord.tp,
+                                             .ep = n->coord.ep};
+        if (o->store->files[f].path == NULL)
             return sw_opening_no_memory(o);
-        SW_TRY(sw_rank_file_open(&file, o, made->path));
-        SW_TRY(take_file(b, &file, f));
+        SW_TRY(read_file(b, f));
     }
     return SW_OK;
 }
@@ -187,17 +247,21 @@ static sw_status give_parts(builder *b)
         if (t->dtype_word == NULL)
             t->dtype_word = r->word;
         if (strcmp(t->dtype_word, r->word) != 0)
-            return SW_FAIL(b->o->err, SW_E_FORMAT, "keep the files of one checkpoint together",
-                           "%.200s is %.60s in one file and %.60s in another", t->name, t->dtype_word,
-                           r->word);
+            sw_opening_fault(b->o, "tensor_differs", t->name, "keep the files of one checkpoint together",
+                             "%.200s is %.60s in one file and %.60s in another", t->name, t->dtype_word,
+                             r->word);
         store->parts[t->first_part + t->n_parts++] = r->part;
+    }
+    for (uint32_t i = 0; i < store->n_tensors; i++) { /* of a file that turned out to be damaged behind it */
+        if (store->tensors[i].dtype_word == NULL)
+            store->tensors[i].dtype_word = sw_dtype_name(store->tensors[i].dtype);
     }
     return SW_OK;
 }
 
 sw_status sw_opening_rebuild(sw_opening *o)
 {
-    sw_shards shards SW_AUTO(sw_shards_clear) = {0};
+    sw_rank_names names SW_AUTO(sw_rank_names_clear) = {0};
     builder b SW_AUTO(clear_builder) = {.o = o};
     sw_store *store = o->store;
     const char *plan = sw_opening_path(o, SW_PLAN_NAME);
@@ -207,8 +271,8 @@ sw_status sw_opening_rebuild(sw_opening *o)
     store->kind = SW_STORE_SHARDED;
     store->plan_path = sw_file_kind_of(plan) == SW_FILE_REGULAR ? plan : NULL;
     SW_TRY(sw_tensor_list_init(&store->list, 0, o->err));
-    SW_TRY(sw_shards_list(&shards, store->path, o->err));
-    SW_TRY(read_files(&b, &shards));
+    SW_TRY(sw_rank_names_find(&names, o));
+    SW_TRY(read_files(&b, &names));
     sw_opening_remark(o, "manifest_missing", "", "verify cannot tell flipped bits without it",
                       "%.300s: has no manifest.json; put together from the files' own metadata", store->path);
     return give_parts(&b);

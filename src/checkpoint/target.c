@@ -33,6 +33,15 @@ uint64_t sw_target_bytes(const sw_target *target)
     return bytes;
 }
 
+void sw_target_number_run(sw_target *target)
+{
+    uint64_t run = target->plan == NULL ? 0 : target->plan->fingerprint;
+
+    for (uint32_t i = 0; i < target->n_parts; i++)
+        run = sw_hash(&target->parts[i].hash, sizeof target->parts[i].hash, run);
+    target->run = run;
+}
+
 void sw_target_order_clear(sw_target_order *order)
 {
     sw_free(order->starts);

@@ -39,6 +39,7 @@ typedef struct sw_target {
     uint32_t n_parts;
     sw_small_file *carried; /* small files that stand beside, filled by sw_carry() */
     uint32_t n_carried;
+    uint64_t run; /* of a sharded folder: what its files have in common and those of other runs have not */
     uint32_t n_state_files; /* of a Hugging Face folder: the last ones, with optimizer state */
 } sw_target;
 
@@ -48,6 +49,9 @@ sw_status sw_target_of_plan(sw_target **out, const sw_store *source, const sw_pl
 /* Files of a Hugging Face folder, filled in order up to `max_bytes` of tensor data each; optimizer state
  * apart. */
 sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t max_bytes, sw_error *err);
+
+/* The number of the run, once the hashes of all parts are filled in: equal bytes give equal numbers. */
+void sw_target_number_run(sw_target *target);
 
 /* Append the header of a file, the 8-byte length first. SW_E_LIMIT, SW_E_NO_MEMORY. */
 sw_status sw_target_header(const sw_target *target, uint32_t file, sw_buffer *out, sw_error *err);

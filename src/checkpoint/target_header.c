@@ -14,13 +14,14 @@
 #include "mesh/placement.h"
 #include "plan/layout.h"
 
-enum { OUR_KEYS = 5 };
+enum { OUR_KEYS = 6 };
 
 /* What our keys say. */
 typedef struct metadata {
     sw_buffer slices;
     sw_buffer layout;
     char fingerprint[SW_HEX_BYTES];
+    char run[SW_HEX_BYTES];
     char coord[SW_COORD_TEXT_BYTES];
 } metadata;
 
@@ -112,6 +113,7 @@ static sw_status describe(metadata *meta, const sw_target *target, const sw_targ
     sw_json_end_object(&slices);
     sw_json_end_object(&layout);
     sw_hex_text(target->plan->fingerprint, meta->fingerprint);
+    sw_hex_text(target->run, meta->run);
     sw_coord_text((sw_coord){file->pp, file->tp, file->ep}, meta->coord);
     return meta->slices.failed || meta->layout.failed ? no_memory(file, err) : SW_OK;
 }
@@ -129,6 +131,7 @@ static sw_write_meta *list_keys(const sw_target *target, const metadata *ours, s
     if (target->plan != NULL) {
         all[(*n)++] = (sw_write_meta){SW_META_FORMAT, SW_META_FORMAT_VALUE, strlen(SW_META_FORMAT_VALUE)};
         all[(*n)++] = (sw_write_meta){SW_META_FINGERPRINT, ours->fingerprint, strlen(ours->fingerprint)};
+        all[(*n)++] = (sw_write_meta){SW_META_RUN, ours->run, strlen(ours->run)};
         all[(*n)++] = (sw_write_meta){SW_META_COORD, ours->coord, strlen(ours->coord)};
         all[(*n)++] = (sw_write_meta){SW_META_SLICES, ours->slices.bytes, ours->slices.length};
         all[(*n)++] = (sw_write_meta){SW_META_LAYOUT, ours->layout.bytes, ours->layout.length};

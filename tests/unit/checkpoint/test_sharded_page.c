@@ -130,7 +130,8 @@ static void the_keys_of_the_tables_are_those_of_the_manifest(void **state)
 /* Names of files, keys of the metadata, and numbers that the page gives. */
 static void names_and_numbers_of_the_page_are_right(void **state)
 {
-    static const char *const keys[] = {"sw.format", "sw.fingerprint", "sw.coord", "sw.slices", "sw.layout"};
+    static const char *const keys[] = {"sw.format", "sw.fingerprint", "sw.run",
+                                       "sw.coord",  "sw.slices",      "sw.layout"};
     char *page = page_file(PAGE);
     char empty[32];
 

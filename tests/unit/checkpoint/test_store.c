@@ -330,7 +330,7 @@ static void a_manifest_that_says_something_else_is_refused(void **state)
     sw_buffer_clear(&good);
 }
 
-static void a_file_that_is_missing_whole_is_found_by_the_fingerprint(void **state)
+static void a_file_that_is_missing_whole_is_found_by_the_plan_or_the_fingerprint(void **state)
 {
     sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
 
@@ -347,6 +347,9 @@ static void a_file_that_is_missing_whole_is_found_by_the_fingerprint(void **stat
     scratch_remove("sharded/manifest.json");
     sw_store_close(open_store("sharded"));
     scratch_remove("sharded/dense-pp1-tp0.safetensors");
+    refused("sharded", SW_E_FORMAT, "dense-pp1-tp0.safetensors: is missing");
+    assert_string_equal(codes("sharded"), "file_missing manifest_missing ");
+    scratch_remove("sharded/plan.json");
     refused("sharded", SW_E_FORMAT, "but its tensors make");
     assert_string_equal(codes("sharded"), "manifest_missing fingerprint ");
 }
@@ -524,7 +527,7 @@ int main(void)
         CASE(files_must_be_regular_files_of_the_folder),
         CASE(files_that_are_not_what_the_manifest_says_are_named),
         CASE(a_manifest_that_says_something_else_is_refused),
-        CASE(a_file_that_is_missing_whole_is_found_by_the_fingerprint),
+        CASE(a_file_that_is_missing_whole_is_found_by_the_plan_or_the_fingerprint),
         CASE(without_a_manifest_the_files_tell_of_themselves),
         CASE(metadata_that_do_not_fit_are_refused),
         CASE(files_of_two_checkpoints_do_not_mix),
