@@ -161,7 +161,8 @@ static bool is_documented(sw_status status, const sw_error *err)
 {
     if (status == SW_OK)
         return true;
-    bool is_input = status == SW_E_FORMAT || status == SW_E_LIMIT || status == SW_E_IO || status == SW_E_PLAN;
+    bool is_input = status == SW_E_FORMAT || status == SW_E_LIMIT || status == SW_E_IO ||
+                    status == SW_E_PLAN || status == SW_E_UNPROVED;
     if (!is_input || err->what[0] == '\0')
         print_error("status %s: '%s'\n", sw_status_name(status), err->what);
     return is_input && err->what[0] != '\0';
