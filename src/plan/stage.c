@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
+#include "plan/outer_norm.h"
 #include "plan/role.h"
 
 static sw_status make_stages(sw_plan *plan, sw_error *err)
@@ -81,6 +82,8 @@ static void place_specs(sw_plan *plan)
         bool is_end = after || s->type == SW_BOUNDARY_LM_HEAD;
         if (is_layer)
             s->pp_stage = stage_of_layer(plan, (uint32_t)s->layer);
+        else if (sw_is_outer_norm(s))
+            s->pp_stage = sw_stage_of_norm(plan, s, after);
         else
             s->pp_stage = is_end && !s->is_tower && s->type != SW_BOUNDARY_EMBED ? plan->n_stages - 1 : 0;
         after = after || is_layer;
