@@ -94,6 +94,18 @@ static struct timespec next_tick(void)
     return at;
 }
 
+/* The user's wish is the failure, not what a worker says that is told to stop. The lock is held. */
+static void stop(shift *of)
+{
+    const sw_crew *crew = of->crew;
+
+    if (of->status == SW_OK) {
+        of->status = SW_FAIL(&of->err, SW_E_IO, "", "stopped after %" PRIu64 " of %" PRIu64 " %s",
+                             (uint64_t)atomic_load(&crew->done), crew->total, crew->unit);
+    }
+    atomic_store(&of->crew->is_stopping, true);
+}
+
 /* Wait for the workers, reporting. The lock is not held while the user is called. */
 static void wait_for_all(shift *of)
 {
@@ -102,7 +114,7 @@ static void wait_for_all(shift *of)
     (void)pthread_mutex_lock(&of->lock);
     while (of->n_working > 0) {
         if (!goes_on)
-            atomic_store(&of->crew->is_stopping, true);
+            stop(of);
         struct timespec tick = next_tick();
         if (pthread_cond_timedwait(&of->changed, &of->lock, &tick) != ETIMEDOUT || !goes_on)
             continue;
@@ -110,10 +122,8 @@ static void wait_for_all(shift *of)
         goes_on = report(of->crew);
         (void)pthread_mutex_lock(&of->lock);
     }
-    if (!goes_on && of->status == SW_OK) {
-        of->status = SW_FAIL(&of->err, SW_E_IO, "", "stopped after %" PRIu64 " of %" PRIu64 " %s",
-                             (uint64_t)atomic_load(&of->crew->done), of->crew->total, of->crew->unit);
-    }
+    if (!goes_on)
+        stop(of);
     (void)pthread_mutex_unlock(&of->lock);
 }
 

@@ -2,6 +2,7 @@
 #include "checkpoint/crew.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,6 +154,34 @@ static void progress_that_says_no_is_a_failure(void **state)
     assert_non_null(strstr(err.what, " of 2000 tensors"));
 }
 
+/* A long item gives up when it sees the wish; what it says then is not the reason. */
+static sw_status wait_for_stop(void *user, uint32_t thread, uint64_t item, sw_error *err)
+{
+    work_seen *seen = user;
+
+    (void)thread;
+    (void)item;
+    while (!sw_crew_is_stopping(&seen->crew))
+        (void)sched_yield();
+    return SW_FAIL(err, SW_E_FORMAT, "", "an item was given up");
+}
+
+static void an_item_that_is_given_up_is_not_the_reason(void **state)
+{
+    (void)state;
+    static work_seen seen;
+    for (int i = 0; i < 100; i++) {
+        reports got = {.thread = pthread_self(), .goes_on = false};
+        sw_error err = {0};
+        set_up(&seen, 2, 2);
+        seen.crew.work = wait_for_stop;
+        seen.crew.on_progress = note;
+        seen.crew.progress_user = &got;
+        assert_int_equal(sw_crew_run(&seen.crew, &err), SW_E_IO);
+        assert_non_null(strstr(err.what, "stopped after 0 of 4 tensors"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +191,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_stops_all_and_is_returned),
         cmocka_unit_test(progress_ends_with_all_of_it),
         cmocka_unit_test(progress_that_says_no_is_a_failure),
+        cmocka_unit_test(an_item_that_is_given_up_is_not_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static int is_visible(const struct dirent *entry)
 /* Every answer for one model. */
 static void compare_model(const char *name, tally *t)
 {
-    char at[256];
+    char at[512];
     char path[1024];
     char folder[512];
     char why[256];
