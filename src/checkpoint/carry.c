@@ -41,16 +41,17 @@ static bool ends_with(const char *text, const char *tail)
     return n >= k && strcmp(text + n - k, tail) == 0;
 }
 
+/* Names that a sharded folder has for its own files: another tool's of that name has no place there. */
+static bool is_taken(const char *name)
+{
+    return strcmp(name, SW_MANIFEST_NAME) == 0 || strcmp(name, SW_PLAN_NAME) == 0;
+}
+
 /* Written anew by whoever writes tensors, or tensors themselves. */
 static bool is_ours(const char *name)
 {
-    static const char *const names[] = {SW_MANIFEST_NAME, SW_PLAN_NAME, SW_STATE_NAME};
-
-    for (size_t i = 0; i < SW_COUNT(names); i++) {
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    }
-    return ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json");
+    return is_taken(name) || strcmp(name, SW_STATE_NAME) == 0 || ends_with(name, ".safetensors") ||
+           ends_with(name, ".safetensors.index.json");
 }
 
 /*
@@ -103,6 +104,9 @@ static sw_status consider(sw_opening *o, const char *name, uint32_t *capacity)
 {
     sw_store *store = o->store;
 
+    if (store->kind == SW_STORE_HF && is_taken(name))
+        sw_opening_remark(o, "not_carried", name, "rename it if it is to go along",
+                          "%.200s: is not carried along: a sharded folder has a file of that name", name);
     if (name[0] == '.' || is_ours(name))
         return SW_OK;
     const char *path = sw_opening_path(o, name);

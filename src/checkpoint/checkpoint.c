@@ -106,7 +106,11 @@ static sw_status begin_writing(job *j, const char *out)
 
     for (uint32_t f = 0; f < j->target->n_files; f++)
         need += j->target->files[f].header_bytes; /* the manifest or index: about as much as the headers */
-    return sw_publish_begin(&j->publication, out, j->options.replace, j->options.no_sync, need, j->err);
+    const sw_publish_choices choices = {.source = j->source->path,
+                                        .replace = j->options.replace,
+                                        .no_sync = j->options.no_sync,
+                                        .need_bytes = need};
+    return sw_publish_begin(&j->publication, out, &choices, j->err);
 }
 
 static sw_status copy(job *j)

@@ -209,8 +209,10 @@ static sw_status write_all(making *m, const char *out, sw_checkpoint_result *res
     if (m->target->n_files > 1)
         SW_TRY(sw_target_index(&index, m->target, m->err));
     uint64_t bytes = sw_target_bytes(m->target) + m->text.length + index.length;
-    SW_TRY(sw_publish_begin(&m->publication, out, m->options.replace, m->options.no_sync,
-                            bytes + SMALL_FILES_BYTES, m->err));
+    const sw_publish_choices choices = {.replace = m->options.replace,
+                                        .no_sync = m->options.no_sync,
+                                        .need_bytes = bytes + SMALL_FILES_BYTES};
+    SW_TRY(sw_publish_begin(&m->publication, out, &choices, m->err));
     const char *folder = m->publication.partial;
     SW_TRY(sw_init_write(m->target, &m->store, &scale, m->init.seed, folder, &m->options, m->err));
     SW_TRY(sw_carry_write(folder, "config.json", m->text.bytes, m->text.length, m->err));

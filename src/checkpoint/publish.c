@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/disk.h"
 #include "base/status.h"
+#include "checkpoint/replace.h"
 
 static const char MARK[] = ".partial-";
 
@@ -91,37 +92,7 @@ static sw_status take_out(sw_publication *publication, const char *out, sw_error
     return SW_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* ---- an output that is there already ---- */
-
-/* An empty folder, or one with something of a checkpoint in it: nobody's home is exchanged by a slip. */
-static sw_status check_replaced(const char *out, sw_error *err)
-{
-    DIR *listing SW_AUTO(close_listing) = opendir(out);
-    bool is_empty = true;
-
-    if (listing == NULL)
-        return fail_listing(out, err);
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the listing is ours alone
-    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
-        const char *name = entry->d_name;
-        if (strcmp(name, "manifest.json") == 0 || ends_with(name, ".safetensors") ||
-            ends_with(name, ".safetensors.index.json"))
-            return SW_OK;
-        is_empty = is_empty && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0);
-    }
-    if (is_empty)
-        return SW_OK;
-    return SW_FAIL(err, SW_E_ARGUMENT, "remove it yourself if it is to go",
-                   "%s: is no checkpoint, so it is not replaced", out);
-}
 
 static sw_status check_out(const sw_publication *publication, sw_error *err)
 {
@@ -130,7 +101,7 @@ static sw_status check_out(const sw_publication *publication, sw_error *err)
 
     if (lstat(out, &about) != 0)
         return SW_OK; /* absent; a path that cannot be looked at fails when the folder is made beside it */
-    if (!publication->replace) {
+    if (!publication->choices.replace) {
         return SW_FAIL(err, SW_E_ARGUMENT,
                        "give another folder, or --replace to exchange it when all is written",
                        "%s: is there already", out);
@@ -141,7 +112,7 @@ static sw_status check_out(const sw_publication *publication, sw_error *err)
                        "%s: is %s, only a folder can be replaced", out,
                        S_ISLNK(about.st_mode) ? "a symbolic link" : "not a folder");
     }
-    return check_replaced(out, err);
+    return sw_replace_check(out, publication->choices.source, err);
 }
 
 /* ---- partial folders ---- */
@@ -238,17 +209,17 @@ static sw_status make_partial(sw_publication *publication, sw_error *err)
                    "%s: other runs remove what is written", publication->out);
 }
 
-sw_status sw_publish_begin(sw_publication *publication, const char *out, bool replace, bool no_sync,
-                           uint64_t need_bytes, sw_error *err)
+sw_status sw_publish_begin(sw_publication *publication, const char *out, const sw_publish_choices *choices,
+                           sw_error *err)
 {
     char *folder SW_AUTO(drop_text) = NULL;
-    sw_publication fresh SW_AUTO(sw_publish_drop) = {.replace = replace, .no_sync = no_sync, .lock = -1};
+    sw_publication fresh SW_AUTO(sw_publish_drop) = {.choices = *choices, .lock = -1};
 
     SW_TRY(take_out(&fresh, out, err));
     SW_TRY(check_out(&fresh, err));
     SW_TRY(folder_of(&folder, fresh.out, err));
     SW_TRY(remove_dead(fresh.out, folder, err));
-    SW_TRY(check_space(fresh.out, folder, need_bytes, err));
+    SW_TRY(check_space(fresh.out, folder, choices->need_bytes, err));
     SW_TRY(make_partial(&fresh, err));
     *publication = fresh;
     fresh = (sw_publication){0};
@@ -289,7 +260,7 @@ static sw_status name_it(const sw_publication *publication, bool *has_old, sw_er
 {
     struct stat about;
 
-    *has_old = publication->replace && lstat(publication->out, &about) == 0;
+    *has_old = publication->choices.replace && lstat(publication->out, &about) == 0;
     if (!*has_old)
         return sw_disk_rename(publication->partial, publication->out, err);
     SW_TRY(check_out(publication, err)); /* it may have changed while we wrote */
@@ -302,10 +273,10 @@ sw_status sw_publish_end(sw_publication *publication, sw_error *err)
     bool has_old = false;
 
     SW_TRY(folder_of(&folder, publication->out, err));
-    if (!publication->no_sync)
+    if (!publication->choices.no_sync)
         SW_TRY(sync_files(publication->partial, err));
     SW_TRY(name_it(publication, &has_old, err));
-    sw_status status = publication->no_sync ? SW_OK : sw_disk_sync_folder(folder, err);
+    sw_status status = publication->choices.no_sync ? SW_OK : sw_disk_sync_folder(folder, err);
     /* The old one goes only when the new name is on the disk. If it stays, the next run removes it. */
     if (status == SW_OK && has_old)
         SW_IGNORE(sw_disk_remove_tree(publication->partial, NULL));

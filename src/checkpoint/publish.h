@@ -12,21 +12,27 @@
 
 #include "shardwright/error.h"
 
+typedef struct sw_publish_choices {
+    const char *source; /* what is read meanwhile, borrowed; NULL: nothing */
+    bool replace;
+    bool no_sync;
+    uint64_t need_bytes; /* that must be free */
+} sw_publish_choices;
+
 typedef struct sw_publication {
     char *out;     /* without slashes at its end */
     char *partial; /* where to write; NULL: begin did not succeed, or it is published */
-    bool replace;
-    bool no_sync;
+    sw_publish_choices choices;
     int lock;     /* the partial folder, open and locked */
 } sw_publication; /* all zero is none */
 
 /*
- * Refuse an existing `out` (unless replace; then only a folder that is a checkpoint or empty is exchanged),
- * remove partial folders of dead runs, check that `need_bytes` are free (SW_E_IO says needed and free), make
- * the partial folder. SW_E_ARGUMENT: `out` is there, or no name for a folder.
+ * Refuse an existing `out` (unless replace; then only what sw_replace_check() allows is exchanged), remove
+ * partial folders of dead runs, check that `need_bytes` are free (SW_E_IO says needed and free), make the
+ * partial folder. SW_E_ARGUMENT: `out` is there, or no name for a folder.
  */
-sw_status sw_publish_begin(sw_publication *publication, const char *out, bool replace, bool no_sync,
-                           uint64_t need_bytes, sw_error *err);
+sw_status sw_publish_begin(sw_publication *publication, const char *out, const sw_publish_choices *choices,
+                           sw_error *err);
 
 /* Sync the files and the folder, rename, sync the folder above. After SW_OK the output is there. */
 sw_status sw_publish_end(sw_publication *publication, sw_error *err);

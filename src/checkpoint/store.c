@@ -264,6 +264,28 @@ static bool says_sharded(const sw_opening *o, const char *name)
     return is_ours;
 }
 
+/* Does a manifest say that it is one of ours? Other tools write files of that name too. */
+static bool says_manifest(const sw_opening *o, const char *path)
+{
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+    sw_json json;
+    sw_json_text key;
+    sw_json_text word = {0};
+    bool is_format = false;
+
+    if (sw_file_kind_of(path) != SW_FILE_REGULAR || sw_map_text(&map, path, UINT64_MAX, NULL) != SW_OK)
+        return false;
+    sw_json_init(&json, map.bytes, map.n_bytes, path, o->store->arena, NULL);
+    (void)(sw_json_peek(&json) == SW_JSON_OBJECT && sw_json_enter_object(&json));
+    while (!is_format && json.depth > 0 && sw_json_next_key(&json, &key)) {
+        is_format = sw_json_text_is(key, "format");
+        if (!is_format)
+            (void)sw_json_skip(&json);
+    }
+    return is_format && sw_json_peek(&json) == SW_JSON_STRING && sw_json_string(&json, &word) &&
+           sw_json_text_is(word, SW_FORMAT_WORD);
+}
+
 static sw_status find_kind(sw_opening *o, sw_status (**read)(sw_opening *o))
 {
     sw_shards shards SW_AUTO(sw_shards_clear) = {0};
@@ -274,14 +296,14 @@ static sw_status find_kind(sw_opening *o, sw_status (**read)(sw_opening *o))
         return sw_opening_no_memory(o);
     if (sw_file_kind_of(o->store->path) != SW_FILE_FOLDER)
         return SW_OK;
-    if (sw_file_kind_of(manifest) != SW_FILE_ABSENT) {
+    if (says_manifest(o, manifest)) {
         *read = sw_opening_sharded;
         return SW_OK;
     }
     SW_TRY(sw_shards_list(&shards, o->store->path, o->err));
     for (size_t i = 0; i < shards.n_names; i++) {
         if (is_rank_file(shards.names[i]) && says_sharded(o, shards.names[i])) {
-            *read = sw_opening_rebuild;
+            *read = sw_file_kind_of(manifest) == SW_FILE_ABSENT ? sw_opening_rebuild : sw_opening_sharded;
             return SW_OK;
         }
     }

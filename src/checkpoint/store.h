@@ -97,7 +97,8 @@ typedef struct sw_store_options {
 } sw_store_options;
 
 /*
- * Open a Hugging Face folder, one .safetensors file, or a sharded folder (a manifest.json decides).
+ * Open a Hugging Face folder, one .safetensors file, or a sharded folder: its manifest.json says what
+ * it is, or its files do.
  * *.partial-* folders are never taken for a checkpoint. A sharded folder whose manifest or plan is gone is
  * put together from the files' own metadata. SW_E_IO, SW_E_FORMAT, SW_E_LIMIT, SW_E_NO_MEMORY.
  */

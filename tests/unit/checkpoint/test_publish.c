@@ -29,17 +29,39 @@ static void write_in(const char *parent, const char *name, const char *text)
     assert_int_equal(sw_disk_write_file(path, text, strlen(text), true, NULL), SW_OK);
 }
 
+/* A manifest that says this word. */
+static sw_status say(const char *parent, const char *word, sw_error *err)
+{
+    char path[500];
+    char text[128];
+    (void)snprintf(path, sizeof path, "%s/manifest.json", parent);
+    (void)snprintf(text, sizeof text, "{\"format\": \"shardwright-checkpoint\", \"says\": \"%s\"}", word);
+    return sw_disk_write_file(path, text, strlen(text), false, err);
+}
+
+static void say_in(const char *parent, const char *word)
+{
+    assert_int_equal(say(parent, word, NULL), SW_OK);
+}
+
+static sw_status begin(sw_publication *publication, const char *out, bool replace, uint64_t need_bytes,
+                       sw_error *err)
+{
+    const sw_publish_choices choices = {.replace = replace, .need_bytes = need_bytes};
+    return sw_publish_begin(publication, out, &choices, err);
+}
+
 /* A checkpoint that says what it is. */
 static void make_checkpoint(const char *name, const char *text)
 {
     assert_int_equal(sw_disk_mkdir(scratch(name), NULL), SW_OK);
-    write_in(scratch(name), "manifest.json", text);
+    say_in(scratch(name), text);
 }
 
 /* What the manifest of the folder says; "absent" without the scratch(""), "broken" when a file is missing. */
 static const char *said_by(const char *name)
 {
-    static char text[64];
+    static char text[128];
     char path[500];
     struct stat about;
     memset(text, 0, sizeof text);
@@ -51,7 +73,11 @@ static const char *said_by(const char *name)
         return "broken";
     (void)fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
-    return text;
+    char *word = strstr(text, "says\": \"");
+    assert_non_null(word);
+    word += strlen("says\": \"");
+    word[strcspn(word, "\"")] = '\0';
+    return word;
 }
 
 /* Names in the folder that are not hidden, or with this word in them. */
@@ -69,14 +95,13 @@ static int n_names_with(const char *word)
 static sw_status publish(const char *name, bool replace, const char *text, sw_error *err)
 {
     sw_publication publication = {0};
-    sw_status status = sw_publish_begin(&publication, scratch(name), replace, false, 1000, err);
+    sw_status status = begin(&publication, scratch(name), replace, 1000, err);
     if (status == SW_OK) {
         char path[500];
         (void)snprintf(path, sizeof path, "%s/data", publication.partial);
         status = sw_disk_write_file(path, "data", 4, true, err);
-        (void)snprintf(path, sizeof path, "%s/manifest.json", publication.partial);
         if (status == SW_OK)
-            status = sw_disk_write_file(path, text, strlen(text), false, err);
+            status = say(publication.partial, text, err);
     }
     if (status == SW_OK)
         status = sw_publish_end(&publication, err);
@@ -88,10 +113,10 @@ static void a_folder_appears_when_it_is_complete(void **state)
 {
     (void)state;
     sw_publication publication = {0};
-    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
+    assert_int_equal(begin(&publication, scratch("out"), false, 0, NULL), SW_OK);
     assert_string_equal(said_by("out"), "absent");
     assert_non_null(strstr(publication.partial, "/out.partial-"));
-    write_in(publication.partial, "manifest.json", "new");
+    say_in(publication.partial, "new");
     assert_string_equal(said_by("out"), "absent");
     assert_int_equal(sw_publish_end(&publication, NULL), SW_OK);
     assert_string_equal(said_by("out"), "new");
@@ -104,8 +129,8 @@ static void what_is_dropped_leaves_nothing(void **state)
 {
     (void)state;
     sw_publication publication = {0};
-    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
-    write_in(publication.partial, "manifest.json", "new");
+    assert_int_equal(begin(&publication, scratch("out"), false, 0, NULL), SW_OK);
+    say_in(publication.partial, "new");
     assert_int_equal(n_names_with("partial"), 1);
     sw_publish_drop(&publication);
     assert_int_equal(n_names_with(""), 0);
@@ -127,8 +152,8 @@ static void a_name_without_a_folder_is_one_in_the_current_one(void **state)
     sw_publication publication = {0};
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(scratch("")), 0);
-    assert_int_equal(sw_publish_begin(&publication, "out", false, false, 0, NULL), SW_OK);
-    write_in(publication.partial, "manifest.json", "new");
+    assert_int_equal(begin(&publication, "out", false, 0, NULL), SW_OK);
+    say_in(publication.partial, "new");
     assert_int_equal(sw_publish_end(&publication, NULL), SW_OK);
     sw_publish_drop(&publication);
     assert_int_equal(chdir(before), 0);
@@ -141,7 +166,7 @@ static void assert_refused(const char *out, bool replace, sw_status status, cons
     sw_publication publication = {0};
     sw_error err = {0};
     int before = n_names_with("");
-    assert_int_equal(sw_publish_begin(&publication, out, replace, false, 0, &err), status);
+    assert_int_equal(begin(&publication, out, replace, 0, &err), status);
     assert_non_null(strstr(err.what, what));
     assert_non_null(strstr(err.help, help));
     assert_null(publication.partial);
@@ -187,6 +212,35 @@ static void what_is_no_checkpoint_is_never_replaced(void **state)
     write_in(scratch("home"), "letter.txt", "kept");
     assert_refused(scratch("home"), true, SW_E_ARGUMENT, "home: is no checkpoint, so it is not replaced",
                    "remove it yourself");
+    assert_int_equal(sw_disk_remove_tree(scratch("home"), NULL), SW_OK);
+    /* A web project, and one with a file of tensors in it; the parent of a model; a checkpoint with more. */
+    static const struct {
+        const char *names; /* each with a blank behind it, a folder with a slash */
+        const char *what;
+    } others[] = {
+        {"manifest.json package.json ",                         "is no checkpoint, so it is not replaced"},
+        {"manifest.json src/ ",                                 "it holds 'src', a folder"               },
+        {"voice.safetensors notes.txt ",                        "is no checkpoint, so it is not replaced"},
+        {"config.json model.safetensors .git ",                 "it holds '.git', a hidden file"         },
+        {"config.json model.safetensors runs/ ",                "it holds 'runs', a folder"              },
+        {"config.json vocab.json ",                             "is no checkpoint, so it is not replaced"},
+        {"model.safetensors.index.json tokenizer_config.json ", "is no checkpoint, so it is not replaced"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(sw_disk_mkdir(scratch("home"), NULL), SW_OK);
+        for (const char *at = others[i].names; *at != '\0'; at += strcspn(at, " ") + 1) {
+            char name[64];
+            char path[500];
+            (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " /"), at);
+            (void)snprintf(path, sizeof path, "%s/%s", scratch("home"), name);
+            if (at[strlen(name)] == '/')
+                assert_int_equal(sw_disk_mkdir(path, NULL), SW_OK);
+            else
+                write_in(scratch("home"), name, "{}");
+        }
+        assert_refused(scratch("home"), true, SW_E_ARGUMENT, others[i].what, "remove it yourself");
+        assert_int_equal(sw_disk_remove_tree(scratch("home"), NULL), SW_OK);
+    }
     write_in(scratch(""), "file", "kept");
     assert_refused(scratch("file"), true, SW_E_ARGUMENT, "file: is not a folder", "another folder");
     make_checkpoint("real", "old");
@@ -195,13 +249,32 @@ static void what_is_no_checkpoint_is_never_replaced(void **state)
     assert_string_equal(said_by("real"), "old");
 }
 
+static void an_output_that_holds_the_source_is_not_replaced(void **state)
+{
+    (void)state;
+    sw_publication publication = {0};
+    sw_publish_choices choices = {.replace = true};
+    sw_error err = {0};
+    char source[500];
+    make_checkpoint("out", "old");
+    write_in(scratch("out"), "model.safetensors", "");
+    (void)snprintf(source, sizeof source, "%s/../out/model.safetensors", scratch("out"));
+    choices.source = source;
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), &choices, &err), SW_E_ARGUMENT);
+    assert_non_null(strstr(err.what, "out: is not replaced, the source "));
+    choices.source = scratch("out"); /* itself: from one mesh to another in its place */
+    assert_int_equal(sw_publish_begin(&publication, scratch("out"), &choices, &err), SW_OK);
+    sw_publish_drop(&publication);
+    assert_string_equal(said_by("out"), "old");
+}
+
 static void an_output_that_appears_meanwhile_is_not_overwritten(void **state)
 {
     (void)state;
     sw_publication publication = {0};
     sw_error err = {0};
-    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, 0, NULL), SW_OK);
-    write_in(publication.partial, "manifest.json", "new");
+    assert_int_equal(begin(&publication, scratch("out"), false, 0, NULL), SW_OK);
+    say_in(publication.partial, "new");
     make_checkpoint("out", "other");
     assert_int_equal(sw_publish_end(&publication, &err), SW_E_IO);
     assert_non_null(strstr(err.what, "out: cannot give it its name: File exists"));
@@ -215,7 +288,7 @@ static void a_disk_that_is_too_small_is_said_before(void **state)
     (void)state;
     sw_publication publication = {0};
     sw_error err = {0};
-    assert_int_equal(sw_publish_begin(&publication, scratch("out"), false, false, UINT64_MAX, &err), SW_E_IO);
+    assert_int_equal(begin(&publication, scratch("out"), false, UINT64_MAX, &err), SW_E_IO);
     assert_non_null(strstr(err.what, "out: needs 18446744073709551615 bytes, "));
     assert_non_null(strstr(err.what, " are free"));
     assert_non_null(strstr(err.help, "free some space"));
@@ -251,8 +324,8 @@ static void the_folder_of_a_living_run_stays(void **state)
 {
     (void)state;
     sw_publication mine = {0};
-    assert_int_equal(sw_publish_begin(&mine, scratch("out"), false, false, 0, NULL), SW_OK);
-    write_in(mine.partial, "manifest.json", "mine");
+    assert_int_equal(begin(&mine, scratch("out"), false, 0, NULL), SW_OK);
+    say_in(mine.partial, "mine");
     assert_int_equal(publish("out", false, "theirs", NULL), SW_OK);
     assert_int_equal(n_names_with("partial"), 1);
     assert_int_equal(sw_publish_end(&mine, NULL), SW_E_IO);
@@ -367,6 +440,7 @@ int main(void)
         PUBLISH_TEST(an_existing_output_is_refused),
         PUBLISH_TEST(an_existing_output_is_replaced_on_wish),
         PUBLISH_TEST(what_is_no_checkpoint_is_never_replaced),
+        PUBLISH_TEST(an_output_that_holds_the_source_is_not_replaced),
         PUBLISH_TEST(an_output_that_appears_meanwhile_is_not_overwritten),
         PUBLISH_TEST(a_disk_that_is_too_small_is_said_before),
         PUBLISH_TEST(what_dead_runs_left_is_removed_by_the_next),

@@ -196,6 +196,31 @@ static void small_files_are_carried_and_others_left(void **state)
     sw_report_destroy(options.report);
 }
 
+/* Browser extensions, build tools and others have files of these names too. */
+static void a_manifest_of_another_tool_is_no_sharded_folder(void **state)
+{
+    static const char *const manifests[] = {
+        "{'name': 'an extension', 'manifest_version': 3, 'format': 7}",       "[1]", "not JSON",
+        "{'files': {'format': 'shardwright-checkpoint'}, 'format': 'other'}", "{}",
+    };
+
+    (void)state;
+    make_model("model", LAYERS("1"), "model.layers.0.mlp.up_proj.weight BF16 12x8\n", 1);
+    scratch_text("model/plan.json", "{'phase': 1}", true);
+    for (size_t i = 0; i < SW_COUNT(manifests); i++) {
+        scratch_text("model/manifest.json", manifests[i], true);
+        sw_store *s = open_store("model");
+        assert_int_equal(s->kind, SW_STORE_HF);
+        assert_int_equal(s->n_extra_files, 1); /* the config; the others have no place in a sharded folder */
+        sw_store_close(s);
+        assert_string_equal(codes("model"), "not_carried not_carried ");
+    }
+    scratch_remove("model");
+    make_sharded("tp=2");
+    scratch_text("sharded/manifest.json", "{", false); /* damaged, but its files say what it is */
+    refused("sharded", SW_E_FORMAT, "manifest.json");
+}
+
 static void optimizer_state_belongs_to_its_parameter(void **state)
 {
     (void)state;
@@ -520,6 +545,7 @@ int main(void)
         CASE(a_file_that_changes_size_is_not_mapped),
         CASE(unfinished_output_is_never_a_checkpoint),
         CASE(small_files_are_carried_and_others_left),
+        CASE(a_manifest_of_another_tool_is_no_sharded_folder),
         CASE(optimizer_state_belongs_to_its_parameter),
         CASE(without_an_index_every_file_is_of_the_model),
         CASE(a_sharded_folder_gives_parts_and_owners),
