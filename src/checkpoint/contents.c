@@ -303,7 +303,7 @@ static sw_status read_states(making *m)
         char *path SW_AUTO(drop_text) = sw_path_in(m->path, shards.names[i]);
         if (path == NULL)
             return no_memory(m);
-        if (strncmp(shards.names[i], SW_STATE_PREFIX, strlen(SW_STATE_PREFIX)) == 0)
+        if (sw_is_state_file(shards.names[i]))
             status = sw_safetensors_read_file(&m->out->states, path, m->err);
     }
     return status;

@@ -15,7 +15,6 @@
 #define SW_PLAN_NAME     "plan.json"
 #define SW_INDEX_NAME    "model.safetensors.index.json"
 #define SW_STATE_NAME    "training_state.json"
-#define SW_STATE_PREFIX  "optimizer-" /* of files with optimizer state in a Hugging Face folder */
 
 /* Keys of a file's __metadata__. */
 #define SW_META_FORMAT      "sw.format" /* SW_FORMAT_WORD "/1" */

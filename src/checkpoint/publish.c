@@ -89,6 +89,12 @@ static sw_status take_out(sw_publication *publication, const char *out, sw_error
         return SW_FAIL(err, SW_E_ARGUMENT, "give a folder with a name of its own, as in ../model-tp4",
                        "'%s' cannot be the output: it is not the name of a new folder", out);
     }
+    if (strstr(base, MARK) != NULL) {
+        return SW_FAIL(err, SW_E_ARGUMENT, "give a name without it",
+                       "'%s' cannot be the output: '%s' in a name is the mark of unfinished output, which no "
+                       "command reads",
+                       out, MARK);
+    }
     return SW_OK;
 }
 

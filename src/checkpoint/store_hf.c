@@ -85,7 +85,7 @@ static sw_status read_state_files(sw_opening *o)
         return sw_opening_no_memory(o);
     SW_TRY(sw_shards_list(&shards, o->store->path, o->err));
     for (size_t i = 0; i < shards.n_names; i++) {
-        if (strncmp(shards.names[i], SW_STATE_PREFIX, strlen(SW_STATE_PREFIX)) != 0)
+        if (!sw_is_state_file(shards.names[i]))
             continue;
         const char *file = sw_opening_path(o, shards.names[i]);
         if (file == NULL)

@@ -131,15 +131,10 @@ static sw_status list_files(folder *f)
 
 /* ---- headers ---- */
 
-static bool is_state_file(const char *name)
-{
-    return strncmp(name, SW_STATE_PREFIX, strlen(SW_STATE_PREFIX)) == 0;
-}
-
 /* Is the file one that readers take? Beside an index they take what it names, and optimizer state. */
 static bool is_read(const folder *f, const entry *e)
 {
-    return !f->has_index || e->is_listed || is_state_file(e->name);
+    return !f->has_index || e->is_listed || sw_is_state_file(e->name);
 }
 
 static sw_status read_header(folder *f, uint32_t i)

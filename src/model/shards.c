@@ -338,6 +338,13 @@ static sw_status compare_with_headers(const index_check *c)
                    first->name, c->list.files[first->file], n_missing);
 }
 
+bool sw_is_state_file(const char *name)
+{
+    static const char prefix[] = "optimizer-";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
 /* Files beside the index that it does not name: another form of the weights, or left over. */
 static sw_status remark_unlisted(const index_check *c, const sw_shards *shards)
 {
@@ -351,7 +358,8 @@ static sw_status remark_unlisted(const index_check *c, const sw_shards *shards)
             return no_memory(c->err, c->path);
     }
     for (size_t i = 0; i < shards->n_names; i++) {
-        if (sw_map_find(&listed_names, shards->names[i], strlen(shards->names[i])) != NULL)
+        if (sw_map_find(&listed_names, shards->names[i], strlen(shards->names[i])) != NULL ||
+            sw_is_state_file(shards->names[i]))
             continue;
         first = first == NULL ? shards->names[i] : first;
         n++;
@@ -360,8 +368,9 @@ static sw_status remark_unlisted(const index_check *c, const sw_shards *shards)
         return SW_OK;
     return sw_model_remark(c->model, SW_SEVERITY_WARNING, "file_unlisted", "",
                            "move it away when it is left over; give it alone to plan it", c->err,
-                           "%zu files beside %s are not in it and are not read, the first is %.200s", n,
-                           base_name(c->path), first);
+                           n == 1 ? "%zu file beside %s is not in it and is not read: %.200s"
+                                  : "%zu files beside %s are not in it and are not read, the first is %.200s",
+                           n, base_name(c->path), first);
 }
 
 /* Names alone: the list of the index becomes the model's. */

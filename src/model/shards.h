@@ -21,6 +21,9 @@ void sw_shards_clear(sw_shards *shards);
 /* Every *.safetensors of a folder, hidden files excepted. SW_E_IO, SW_E_LIMIT, SW_E_NO_MEMORY. */
 sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err);
 
+/* Is it a file of optimizer state, which stands beside a model and is none of its shards? */
+bool sw_is_state_file(const char *name);
+
 /* Read the headers of all shards into the model's list. */
 sw_status sw_shards_read(sw_model *model, const char *folder, const sw_shards *shards, sw_error *err);
 

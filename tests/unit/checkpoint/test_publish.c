@@ -179,6 +179,8 @@ static void names_that_are_no_new_folder_are_refused(void **state)
     static const char *const names[] = {"", "/", ".", "..", "//", "./", "a/..", "../."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_refused(names[i], true, SW_E_ARGUMENT, "is not the name of a new folder", "../model-tp4");
+    assert_refused(scratch("out.partial-1"), false, SW_E_ARGUMENT, "is the mark of unfinished output",
+                   "a name without it");
     assert_refused(scratch("no/such/out"), false, SW_E_IO, "cannot read the folder", "check the path");
 }
 

@@ -208,6 +208,24 @@ static void files_that_the_index_does_not_name_are_remarked_and_not_read(void **
     sw_model_close(model);
 }
 
+/* merge writes them beside the model, and shard reads them. */
+static void files_of_optimizer_state_are_not_left_over(void **state)
+{
+    (void)state;
+    folder_index("model.norm.weight a.safetensors\nmodel.embed_tokens.weight a.safetensors\n");
+    folder_tensors("a.safetensors", two_names);
+    folder_tensors("optimizer-00001-of-00001.safetensors", "optim.m.model.norm.weight F32 16\n");
+    sw_model *model = folder_open("");
+    assert_null(folder_remark(model, "file_unlisted"));
+    sw_model_close(model);
+    folder_tensors("norm.safetensors", "norm.weight F16 16\n");
+    model = folder_open("");
+    assert_string_equal(folder_remark(model, "file_unlisted")->what,
+                        "1 file beside model.safetensors.index.json is not in it and is not read: "
+                        "norm.safetensors");
+    sw_model_close(model);
+}
+
 static void a_folder_under_the_name_of_a_file_is_refused(void **state)
 {
     (void)state;
@@ -361,6 +379,7 @@ int main(void)
         IN_FOLDER(a_tensor_in_another_file_than_the_index_says_is_refused),
         IN_FOLDER(tensors_that_the_index_omits_are_kept_and_remarked),
         IN_FOLDER(files_that_the_index_does_not_name_are_remarked_and_not_read),
+        IN_FOLDER(files_of_optimizer_state_are_not_left_over),
         IN_FOLDER(a_folder_under_the_name_of_a_file_is_refused),
         IN_FOLDER(names_that_leave_the_folder_are_refused),
         IN_FOLDER(an_index_alone_gets_its_shapes_from_the_table),
