@@ -9,12 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
-#include "checkpoint/copy_fill.h"
+#include "checkpoint/compare.h"
 #include "checkpoint/regions.h"
-#include "checkpoint/source.h"
 #include "plan/report.h"
-
-enum { PIECE_BYTES = 256 << 10 };
 
 /* ---- coverage ---- */
 
@@ -114,46 +111,6 @@ sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_er
 
 /* ---- copies that are stored ---- */
 
-typedef struct comparing {
-    sw_source source;      /* of the copies */
-    sw_copy_filler filler; /* of what the owners hold */
-    uint8_t *buffer;
-    const sw_store_part *copy;
-    uint64_t at; /* bytes of the copy that were compared */
-    bool differs;
-    uint64_t differs_at;
-} comparing;
-
-static void clear_comparing(comparing *c)
-{
-    sw_source_clear(&c->source);
-    sw_copy_filler_clear(&c->filler);
-    sw_free(c->buffer);
-}
-
-static sw_status compare_bytes(void *user, const void *bytes, size_t n_bytes, sw_error *err)
-{
-    comparing *c = user;
-    const uint8_t *owned = bytes;
-    uint64_t begin = c->source.store->files[c->copy->file].data_begin + c->copy->begin;
-
-    while (n_bytes > 0) {
-        size_t n = n_bytes < PIECE_BYTES ? n_bytes : PIECE_BYTES;
-        SW_TRY(sw_source_read(&c->source, c->copy->file, begin + c->at, c->buffer, n, err));
-        if (!c->differs && memcmp(c->buffer, owned, n) != 0) {
-            size_t i = 0;
-            while (c->buffer[i] == owned[i])
-                i++;
-            c->differs = true;
-            c->differs_at = c->at + i;
-        }
-        c->at += n;
-        owned += n;
-        n_bytes -= n;
-    }
-    return SW_OK;
-}
-
 static bool is_copy(const sw_store_part *p)
 {
     return !p->is_missing && (p->is_replica || !sw_part_equal(&p->part, &p->owned));
@@ -168,60 +125,47 @@ static uint64_t bytes_of_copies(const sw_store *store)
     return bytes;
 }
 
-static sw_status compare_one(comparing *c, const sw_store_tensor *t, const sw_store_part *p, sw_error *err)
-{
-    const sw_copy_request request = {
-        .part = &p->part, .n_bytes = p->n_bytes, .sink = compare_bytes, .user = c};
-
-    c->copy = p;
-    c->at = 0;
-    c->differs = false;
-    return sw_copy_fill(&c->filler, t, &request, 1, err);
-}
-
-static void tell(const comparing *c, const sw_store_tensor *t, sw_report *report, uint32_t n, sw_error *err)
+static void tell(const sw_mismatch *found, const sw_store_tensor *t, const char *file, sw_report *report,
+                 uint32_t n, sw_error *err)
 {
     static const char help[] = "find out which is right; merge --pick RANK takes that rank's on purpose";
-    const char *file = c->source.store->files[c->copy->file].name;
+    char text[SW_MISMATCH_TEXT];
 
+    (void)sw_mismatch_text(text, found, t);
     if (report != NULL)
         sw_report_add(report, SW_SEVERITY_ERROR, "replica_differs", t->name, help,
-                      "the copy in %s differs from its owner's from byte %" PRIu64 " on", file,
-                      c->differs_at);
+                      "the copy in %.120s is not its owner's: %.330s", file, text);
     if (n == 1) {
         SW_IGNORE(SW_FAIL(err, SW_E_FORMAT, help, /* raised when all are compared */
-                          "tensor '%.200s': the copy in %.100s differs from its owner's from byte %" PRIu64
-                          " on",
-                          t->name, file, c->differs_at));
+                          "tensor '%.150s': the copy in %.100s is not its owner's: %.200s", t->name, file,
+                          text));
     }
 }
 
 sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress, void *user,
                               sw_report *report, uint64_t *bytes_read, sw_error *err)
 {
-    comparing c SW_AUTO(clear_comparing) = {.buffer = sw_alloc(PIECE_BYTES)};
+    sw_comparer comparer SW_AUTO(sw_comparer_clear) = {0};
     sw_progress progress = {"check", 0, bytes_of_copies(store), "bytes"};
     uint32_t n_different = 0;
 
-    sw_source_init(&c.source, store, sw_file_slots(2));
-    if (c.buffer == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare copies");
-    SW_TRY(sw_copy_filler_init(&c.filler, store, sw_file_slots(2), err));
+    SW_TRY(sw_comparer_init(&comparer, store, store, err));
     for (uint32_t i = 0; i < store->n_tensors; i++) {
         const sw_store_tensor *t = &store->tensors[i];
         for (uint32_t k = t->first_part; k < t->first_part + t->n_parts; k++) {
             const sw_store_part *p = &store->parts[k];
+            sw_mismatch found = {0};
             if (!is_copy(p))
                 continue;
             if (on_progress != NULL && !on_progress(&progress, user))
                 return SW_FAIL(err, SW_E_IO, "run it again to start over", "stopped");
-            SW_TRY(compare_one(&c, t, p, err));
+            SW_TRY(sw_compare_part(&comparer, t, p, t, &found, err));
             progress.done += p->n_bytes;
-            if (c.differs)
-                tell(&c, t, report, ++n_different, err);
+            if (found.n_elements > 0)
+                tell(&found, t, store->files[p->file].name, report, ++n_different, err);
         }
     }
-    *bytes_read += c.source.bytes_read + c.filler.source.bytes_read;
+    *bytes_read += sw_comparer_bytes(&comparer);
     if (n_different == 0)
         return SW_OK;
     if (n_different > 1)
