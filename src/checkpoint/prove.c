@@ -149,7 +149,7 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
     sw_progress progress = {"check", 0, bytes_of_copies(store), "bytes"};
     uint32_t n_different = 0;
 
-    SW_TRY(sw_comparer_init(&comparer, store, store, err));
+    SW_TRY(sw_comparer_init(&comparer, store, store, sw_file_slots(2), err));
     for (uint32_t i = 0; i < store->n_tensors; i++) {
         const sw_store_tensor *t = &store->tensors[i];
         for (uint32_t k = t->first_part; k < t->first_part + t->n_parts; k++) {
