@@ -233,6 +233,11 @@ sw_status sw_disk_pwrite(int fd, const char *path, const void *bytes, size_t n_b
     return SW_OK;
 }
 
+void sw_disk_write_soon(int fd, uint64_t offset, uint64_t n_bytes)
+{
+    (void)sync_file_range(fd, (off_t)offset, (off_t)n_bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 sw_status sw_disk_sync(int fd, const char *path, sw_error *err)
 {
     if (sw_disk_must_fail(SW_DISK_SYNC) || fdatasync(fd) != 0)

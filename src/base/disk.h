@@ -48,6 +48,8 @@ sw_status sw_disk_open(int *fd, const char *path, sw_error *err);
 sw_status sw_disk_allocate(int fd, const char *path, uint64_t n_bytes, sw_error *err);
 sw_status sw_disk_pwrite(int fd, const char *path, const void *bytes, size_t n_bytes, uint64_t offset,
                          sw_error *err);
+/* Begin to write these bytes to the device, without waiting: a later sync has less to do. Only a hint. */
+void sw_disk_write_soon(int fd, uint64_t offset, uint64_t n_bytes);
 sw_status sw_disk_sync(int fd, const char *path, sw_error *err); /* data, and the size with it */
 
 /* Close and say what closing says: network file systems report a full disk here. *fd is -1 afterwards. */

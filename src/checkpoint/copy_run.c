@@ -17,7 +17,10 @@
 #include "checkpoint/crew.h"
 #include "checkpoint/target_file.h"
 
-enum { SETS_OF_THREAD = 2 }; /* of open files: those it reads, those it writes */
+enum {
+    SETS_OF_THREAD = 2,   /* of open files: those it reads, those it writes */
+    SEND_BYTES = 8 << 20, /* of a part are handed to the device at once */
+};
 
 /* One stored tensor to be written. */
 typedef struct part_place {
@@ -57,6 +60,7 @@ typedef struct part_writer {
     copy_thread *thread;
     uint32_t file;
     uint64_t offset; /* in the file */
+    uint64_t sent;   /* up to here the device was told to begin */
     sw_hasher *hasher;
 } part_writer;
 
@@ -158,6 +162,17 @@ static sw_status list_work(copy_run *run, sw_error *err)
 
 /* ---- copying ---- */
 
+/* The device works while we copy on; the sync at the end then has little left to wait for. */
+static void hand_on(part_writer *writer, int fd)
+{
+    uint64_t n_bytes = writer->offset - writer->sent;
+
+    if (n_bytes < SEND_BYTES || writer->thread->run->options->no_sync)
+        return;
+    sw_disk_write_soon(fd, writer->sent, n_bytes);
+    writer->sent = writer->offset;
+}
+
 static sw_status write_piece(void *user, const void *bytes, size_t n_bytes, sw_error *err)
 {
     part_writer *writer = user;
@@ -170,6 +185,7 @@ static sw_status write_piece(void *user, const void *bytes, size_t n_bytes, sw_e
     SW_TRY(open_file(writer->thread, writer->file, &fd, err));
     SW_TRY(sw_disk_pwrite(fd, run->paths[writer->file], bytes, n_bytes, writer->offset, err));
     writer->offset += n_bytes;
+    hand_on(writer, fd);
     sw_crew_add(&run->crew, n_bytes);
     return SW_OK;
 }
@@ -196,7 +212,8 @@ static sw_status copy_tensor(void *user, uint32_t thread, uint64_t item, sw_erro
     for (uint32_t i = 0; i < n; i++) {
         const sw_target_part *part = &run->target->parts[places[i].part];
         uint64_t offset = run->target->files[places[i].file].header_bytes + part->begin;
-        writers[i] = (part_writer){&run->threads[thread], places[i].file, offset, sw_hasher_at(hashers, i)};
+        writers[i] =
+            (part_writer){&run->threads[thread], places[i].file, offset, offset, sw_hasher_at(hashers, i)};
         requests[i] = (sw_copy_request){&part->part, part->n_bytes, offset, write_piece, &writers[i]};
         sw_hasher_begin(writers[i].hasher);
     }

@@ -105,6 +105,19 @@ static void a_link_is_not_written_through(void **state)
     assert_text("a", "old");
 }
 
+static void a_hint_to_write_changes_nothing(void **state)
+{
+    (void)state;
+    int fd = -1;
+    assert_int_equal(sw_disk_create(&fd, scratch("a"), NULL), SW_OK);
+    assert_int_equal(sw_disk_pwrite(fd, scratch("a"), "text", 4, 0, NULL), SW_OK);
+    sw_disk_write_soon(fd, 0, 4);
+    sw_disk_write_soon(fd, 1 << 20, UINT64_MAX); /* nonsense is passed over */
+    sw_disk_write_soon(-1, 0, 4);
+    assert_int_equal(sw_disk_close(&fd, scratch("a"), NULL), SW_OK);
+    assert_text("a", "text");
+}
+
 static void a_reservation_that_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -470,6 +483,7 @@ int main(void)
         DISK_TEST(an_open_file_is_written_in_place),
         DISK_TEST(an_existing_file_is_not_created_again),
         DISK_TEST(a_link_is_not_written_through),
+        DISK_TEST(a_hint_to_write_changes_nothing),
         DISK_TEST(a_reservation_that_cannot_be_is_refused),
         DISK_TEST(a_short_write_is_carried_on),
         DISK_TEST(the_reason_and_the_path_are_said),

@@ -146,6 +146,27 @@ static void tensors_of_a_file_stand_at_their_places(void **state)
     case_close(&c);
 }
 
+/* Larger parts are handed to the device while they are written. */
+static void large_parts_are_right_with_and_without_sync(void **state)
+{
+    (void)state;
+    copy_case c;
+    const uint64_t dims[] = {2, 1 << 20};
+    case_open(&c);
+    const case_split *rows = cut(&c, dims, 2, 0, 2);
+    (void)case_add_tensor(&c, "w", "F64", 0, dims, case_whole(&c, dims, 2));
+    want_cells(&c, 0, dims, rows, 64);
+    for (int no_sync = 0; no_sync < 2; no_sync++) {
+        const sw_copy_options options = {.no_sync = no_sync != 0};
+        sw_copy_result result = {0};
+        assert_int_equal(run(&c, &options, &result, NULL), SW_OK);
+        assert_cells(&c, 0, dims, rows, 64);
+        for (uint32_t f = 0; f < c.target.n_files; f++)
+            assert_int_equal(unlink(scratch(c.target.files[f].name)), 0);
+    }
+    case_close(&c);
+}
+
 /* ---- what is read ---- */
 
 /* Columns of short rows: each byte of the source is read once for all the files that share its rows. */
@@ -661,6 +682,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         COPY_TEST(tensors_of_a_file_stand_at_their_places),
+        COPY_TEST(large_parts_are_right_with_and_without_sync),
         COPY_TEST(shared_rows_are_read_once),
         COPY_TEST(very_many_parts_come_out_right),
         COPY_TEST(replicas_are_not_read_unless_they_are_picked),
