@@ -14,12 +14,6 @@ sw_status sw_classify(sw_plan *plan, const sw_overrides *overrides, sw_error *er
 /* Class of a parameter of the plan's model. */
 const sw_class *sw_class_of(const sw_plan *plan, uint32_t param);
 
-/* Length of the name of the tower that holds a parameter ("model.visual"); 0: it is in none. */
-size_t sw_tower_prefix(const sw_family *family, const char *name);
-
-/* What `layout: stacked` means for a weight of this role and name: [q; k; v], [k; v], or equal parts. */
-sw_layout sw_stacked_layout(sw_role role, const char *name);
-
 /* "family llama: model.layers.#.self_attn.q_proj.weight", "default rule 10: q_proj"; into `text`. */
 void sw_class_rule_text(const sw_plan *plan, const sw_class *class_, char *text, size_t capacity);
 

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "plan/boundary.h"
+#include "plan/class_words.h"
 #include "plan/classify.h"
 #include "plan/expert.h"
 #include "plan/fault.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "plan/class_words.h"
 #include "plan/classify.h"
 #include "plan/fault.h"
 #include "plan/role.h"
