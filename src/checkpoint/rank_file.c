@@ -33,13 +33,14 @@ sw_status sw_expect_own_file(const char *path, sw_error *err)
                                             : "a pipe, socket or device");
 }
 
-static sw_status keep_slices(sw_rank_file *file, sw_json_text value, const char *path, sw_error *err)
+static sw_status keep(sw_json_text *out, const sw_rank_file *file, sw_json_text value, const char *path,
+                      sw_error *err)
 {
     const char *copy = sw_arena_copy(file->list.arena, value.bytes, value.length);
 
     if (copy == NULL)
         return sw_arena_fail(file->list.arena, path, err);
-    file->slices = (sw_json_text){copy, value.length};
+    *out = (sw_json_text){copy, value.length};
     return SW_OK;
 }
 
@@ -58,7 +59,9 @@ static sw_status visit_meta(void *user, sw_json_text key, sw_json_text value, sw
     else if (sw_json_text_is(key, SW_META_FINGERPRINT))
         is_right = sw_hex_parse(&file->fingerprint, value.bytes, value.length);
     else if (sw_json_text_is(key, SW_META_SLICES))
-        return keep_slices(file, value, w->path, err);
+        return keep(&file->slices, file, value, w->path, err);
+    else if (sw_json_text_is(key, SW_META_LAYOUT))
+        return keep(&file->layout, file, value, w->path, err);
     else
         return sw_opening_meta(w->o, key, value);
     if (is_right)

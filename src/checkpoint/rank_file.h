@@ -22,6 +22,7 @@ typedef struct sw_rank_file {
     uint64_t fingerprint; /* 0 when it says none */
     uint64_t run;
     sw_json_text slices; /* JSON, in the list's arena; no bytes: none */
+    sw_json_text layout;
 } sw_rank_file;
 
 /* SW_OK: a regular file, and no link, which could lead anywhere. SW_E_IO: it is missing; SW_E_FORMAT. */

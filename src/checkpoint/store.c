@@ -402,6 +402,22 @@ const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, si
     return entry == NULL ? NULL : &store->tensors[entry - store->list.tensors];
 }
 
+sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *t, uint32_t file)
+{
+    uint32_t low = t->first_part;
+    uint32_t high = t->first_part + t->n_parts;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (store->parts[middle].file < file)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < t->first_part + t->n_parts && store->parts[low].file == file;
+    return is_there ? &store->parts[low] : NULL;
+}
+
 sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err)
 {
     sw_store_file *f = &store->files[file];

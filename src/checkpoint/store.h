@@ -110,6 +110,9 @@ sw_status sw_store_kind_of(const char *path, sw_store_kind *out, sw_error *err);
 
 const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, size_t length);
 
+/* The part of a tensor that is said to be in a file; NULL: none is. */
+sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *tensor, uint32_t file);
+
 /* Map a file's bytes (once); SW_E_IO when it changed size since it was opened. Not from several threads. */
 sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err);
 

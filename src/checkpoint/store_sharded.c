@@ -17,23 +17,6 @@
 
 enum { MOST_MANIFEST_BYTES = 1 << 30 };
 
-/* The part of a tensor that the manifest says to be in a file, or NULL. */
-static sw_store_part *part_in(const sw_store *store, const sw_store_tensor *t, uint32_t file)
-{
-    uint32_t low = t->first_part;
-    uint32_t high = t->first_part + t->n_parts;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (store->parts[middle].file < file)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < t->first_part + t->n_parts && store->parts[low].file == file;
-    return is_there ? &store->parts[low] : NULL;
-}
-
 static bool has_extents(const sw_part *part, const sw_shape *shape)
 {
     if (shape->n_dims != part->n_dims)
@@ -51,7 +34,7 @@ static void match_tensor(sw_opening *o, const sw_rank_file *found, size_t i, uin
     sw_store *store = o->store;
     const sw_tensor_entry *entry = &found->list.tensors[i];
     const sw_store_tensor *t = sw_store_find(store, entry->name, entry->name_length);
-    sw_store_part *part = t == NULL ? NULL : part_in(store, t, f);
+    sw_store_part *part = t == NULL ? NULL : sw_store_part_in(store, t, f);
     const char *name = store->files[f].name;
 
     if (part == NULL) {

@@ -7,12 +7,11 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
+#include "checkpoint/layout_text.h"
 #include "checkpoint/regions.h"
 #include "checkpoint/target.h"
 #include "io/json_write.h"
 #include "io/safetensors_write.h"
-#include "mesh/placement.h"
-#include "plan/layout.h"
 
 enum { OUR_KEYS = 6 };
 
@@ -71,30 +70,6 @@ static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_targ
     sw_json_end_object(w);
 }
 
-/* How a fused parameter is composed, for a reader that has no plan. */
-static void put_layout(sw_json_writer *w, const sw_store_tensor *t, const sw_facts *f)
-{
-    char text[1024];
-
-    if (f->layout == SW_LAYOUT_PLAIN || f->layout == SW_LAYOUT_HEADS || f->layout == SW_LAYOUT_KV_HEADS ||
-        f->layout == SW_LAYOUT_VOCAB)
-        return;
-    sw_json_key_n(w, t->name, t->name_length);
-    sw_json_begin_object(w);
-    sw_json_key(w, "kind");
-    sw_json_put_string(w, sw_layout_name(f->layout));
-    if (f->parts > 1) {
-        sw_json_key(w, "parts");
-        sw_json_put_u64(w, f->parts);
-    }
-    size_t n = sw_placement_text(&f->places.on[SW_ON_TP], text, sizeof text);
-    if (n < sizeof text) {
-        sw_json_key(w, "tp");
-        sw_json_put_string_n(w, text, n);
-    }
-    sw_json_end_object(w);
-}
-
 static sw_status describe(metadata *meta, const sw_target *target, const sw_target_file *file, sw_error *err)
 {
     sw_json_writer slices;
@@ -108,7 +83,7 @@ static sw_status describe(metadata *meta, const sw_target *target, const sw_targ
         const sw_target_part *p = &target->parts[i];
         const sw_store_tensor *t = &target->source->tensors[p->tensor];
         put_slice(&slices, t, p);
-        put_layout(&layout, t, &target->plan->facts[target->facts[p->tensor]]);
+        sw_layout_text_put(&layout, t, &target->plan->facts[target->facts[p->tensor]]);
     }
     sw_json_end_object(&slices);
     sw_json_end_object(&layout);

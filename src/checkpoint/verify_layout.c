@@ -9,10 +9,11 @@
 
 #include "base/status.h"
 #include "checkpoint/format.h"
+#include "checkpoint/layout_text.h"
 #include "checkpoint/opening.h"
 #include "checkpoint/rank_file.h"
 #include "checkpoint/slices.h"
-#include "checkpoint/target.h"
+#include "checkpoint/target_make.h"
 
 static const char other_run[] = "put the file of this checkpoint there";
 
@@ -32,18 +33,13 @@ static void drop_target(sw_target **target)
 typedef struct looking {
     const sw_verifying *v;
     uint32_t file;
-    uint32_t n_others; /* tensors that it says to hold otherwise */
-    uint32_t first;    /* of them */
+    const sw_tensor_list *held;
+    bool *seen;         /* by tensor of `held`: its slices tell of it */
+    uint32_t n_records; /* of the slices */
+    uint32_t n_seen;
+    uint32_t n_others; /* of them, those that it says to hold otherwise */
+    uint32_t first;
 } looking;
-
-static const sw_store_part *part_in(const sw_store *store, const sw_store_tensor *t, uint32_t file)
-{
-    for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
-        if (store->parts[i].file == file)
-            return &store->parts[i];
-    }
-    return NULL;
-}
 
 static bool is_same(const sw_held *said, const sw_store_part *p)
 {
@@ -56,9 +52,15 @@ static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_err
     looking *l = user;
     const sw_store *store = l->v->store;
     const sw_store_tensor *t = sw_store_find(store, record->name.bytes, record->name.length);
-    const sw_store_part *p = t == NULL ? NULL : part_in(store, t, l->file);
+    const sw_store_part *p = t == NULL ? NULL : sw_store_part_in(store, t, l->file);
 
     (void)err;
+    const sw_tensor_entry *entry = sw_tensor_list_find(l->held, record->name.bytes, record->name.length);
+    l->n_records++;
+    if (entry != NULL && !l->seen[entry - l->held->tensors]) {
+        l->seen[entry - l->held->tensors] = true;
+        l->n_seen++;
+    }
     if (p == NULL) /* told when the headers were read */
         return SW_OK;
     bool is_right = record->n_dims == t->shape->n_dims &&
@@ -69,18 +71,40 @@ static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_err
     return SW_OK;
 }
 
+/* sw.layout is read by programs that know fused layouts: what it says must be what is written. */
+static sw_status look_at_layout(const sw_verifying *v, const sw_store_file *file, const sw_rank_file *found)
+{
+    sw_error why = {0};
+
+    if (found->layout.bytes == NULL) {
+        sw_verify_fault(v, "layout_damaged", file->name, other_run, "has no sw.layout in its metadata");
+        return SW_OK;
+    }
+    sw_status status = sw_layout_text_check(found->layout, &found->list, "sw.layout", &why);
+    if (status == SW_E_NO_MEMORY)
+        return SW_FAIL(v->err, status, why.help, "%s", why.what);
+    if (status != SW_OK)
+        sw_verify_fault(v, "layout_damaged", file->name, other_run, "%s", why.what);
+    return SW_OK;
+}
+
 static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena)
 {
     const sw_store_file *file = &v->store->files[f];
     sw_rank_file found SW_AUTO(sw_rank_file_close) = {0};
     sw_regions_reader regions SW_AUTO(sw_regions_reader_clear) = {.arena = arena};
-    looking l = {v, f, 0, 0};
+    looking l = {.v = v, .file = f, .held = &found.list};
     sw_error why = {0};
     sw_opening o = {.store = v->store, .err = &why};
 
     if (file->is_missing)
         return SW_OK;
     sw_status status = sw_rank_file_open(&found, &o, file->path);
+    if (status == SW_OK) {
+        l.seen = sw_arena_zero(arena, found.list.n_tensors, sizeof *l.seen);
+        if (l.seen == NULL)
+            return sw_arena_fail(arena, v->path, v->err);
+    }
     if (status == SW_OK && found.slices.bytes != NULL)
         status = sw_slices_read(found.slices, file->path, &regions, look_at_slice, &l, &why);
     if (status == SW_E_NO_MEMORY)
@@ -92,22 +116,59 @@ static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena
                         "its metadata say otherwise than the manifest which regions it holds of %" PRIu32
                         " tensors, the first is %.200s",
                         l.n_others, v->store->tensors[l.first].name);
+    } else if (status == SW_OK && (l.n_seen != found.list.n_tensors || l.n_records != l.n_seen)) {
+        sw_verify_fault(v, "slices_differ", file->name, other_run,
+                        "its sw.slices have %" PRIu32 " entries, for %" PRIu32 " of its %zu tensors",
+                        l.n_records, l.n_seen, found.list.n_tensors);
     }
-    return SW_OK;
+    return status == SW_OK ? look_at_layout(v, file, &found) : SW_OK;
 }
 
 static sw_status look_at_files(const sw_verifying *v)
 {
     sw_status status = SW_OK;
 
-    if (!v->store->has_manifest) /* then there is nothing but what they say */
-        return SW_OK;
     for (uint32_t f = 0; f < v->store->n_files && status == SW_OK; f++) {
         sw_arena *arena = sw_arena_create(0);
         status = arena == NULL ? SW_FAIL(v->err, SW_E_NO_MEMORY, "", "%s: no memory", v->path)
                                : look_at_file(v, f, arena);
         sw_arena_destroy(arena);
     }
+    return status;
+}
+
+/* ---- sizes ---- */
+
+/* What the bytes of a header alone do not say: elements of a few bits are cut at whole bytes, and the parts
+ * of a dtype that is not known fit together. merge could not put them together otherwise. */
+static sw_status look_at_sizes(const sw_verifying *v, const sw_store_tensor *t, sw_arena *arena)
+{
+    const sw_store *store = v->store;
+    uint32_t bits = sw_dtype_bits(t->dtype);
+    uint64_t n_bytes = 0;
+    sw_status status = SW_OK;
+    sw_error why = {0};
+    sw_part whole;
+
+    if (bits == 0) {
+        SW_TRY(sw_part_whole(&whole, t->shape->dims, t->shape->n_dims, arena, v->err));
+        status = sw_target_part_bytes(store, t, &whole, &n_bytes, &why);
+    }
+    for (uint32_t i = t->first_part; bits % 8 != 0 && i < t->first_part + t->n_parts && status == SW_OK; i++)
+        status = sw_target_part_bytes(store, t, &store->parts[i].part, &n_bytes, &why);
+    if (status != SW_OK)
+        sw_verify_fault(v, "parts_differ", t->name, why.help, "%s", why.what);
+    return SW_OK;
+}
+
+static sw_status look_at_all_sizes(const sw_verifying *v)
+{
+    sw_arena *arena = sw_arena_create(0);
+    sw_status status = arena == NULL ? SW_FAIL(v->err, SW_E_NO_MEMORY, "", "%s: no memory", v->path) : SW_OK;
+
+    for (uint32_t i = 0; i < v->store->n_tensors && status == SW_OK && !sw_opening_lacks_files(v->store); i++)
+        status = look_at_sizes(v, &v->store->tensors[i], arena);
+    sw_arena_destroy(arena);
     return status;
 }
 
@@ -130,7 +191,7 @@ static const sw_store_tensor *compare_parts(const sw_store *store, const sw_targ
         for (uint32_t i = 0; i < target->files[f].n_parts; i++) {
             const sw_target_part *want = &target->parts[target->files[f].first_part + i];
             const sw_store_tensor *t = &store->tensors[want->tensor];
-            const sw_store_part *p = part_in(store, t, f);
+            const sw_store_part *p = sw_store_part_in(store, t, f);
             sw_held held = {want->part, want->owned, want->is_replica};
             if (p == NULL || !is_same(&held, p))
                 return t;
@@ -199,6 +260,7 @@ sw_status sw_verify_layout(const sw_verifying *v)
     if (v->store->kind != SW_STORE_SHARDED)
         return SW_OK;
     SW_TRY(look_at_files(v));
+    SW_TRY(look_at_all_sizes(v));
     return sw_opening_lacks_files(v->store) ? SW_OK : look_at_plan(v);
 }
 

@@ -41,7 +41,7 @@ static void put_bool(sw_json_writer *w, const char *key, bool value)
 }
 
 /* The text of a cut may be long where an override wrote its segments one by one. */
-static void put_placement(sw_json_writer *w, const sw_placement *placement)
+void sw_placement_put(sw_json_writer *w, const sw_placement *placement)
 {
     char text[256];
     size_t length = sw_placement_text(placement, text, sizeof text);
@@ -68,7 +68,7 @@ static void put_places(sw_json_writer *w, const sw_places *places)
         if ((places->present & (1U << axis)) == 0)
             continue;
         sw_json_key(w, sw_axis_name(axis_of[axis]));
-        put_placement(w, &places->on[axis]);
+        sw_placement_put(w, &places->on[axis]);
     }
     sw_json_end_object(w);
 }

@@ -2,6 +2,7 @@
 #ifndef SW_PLAN_PLAN_WRITE_H
 #define SW_PLAN_PLAN_WRITE_H
 
+#include "io/json_write.h"
 #include "plan/plan_data.h"
 
 enum { SW_PLAN_VERSION = 1 };
@@ -20,5 +21,8 @@ sw_status sw_plan_write_part(const sw_plan *plan, const bool *is_shown, const ui
  * dim. */
 void sw_plan_usual_dims(uint32_t n_dims, int *out_dim, int *in_dim);
 bool sw_plan_row_has_dim(sw_collective collective);
+
+/* A placement as a string; where memory ends the writer's buffer has failed. */
+void sw_placement_put(sw_json_writer *w, const sw_placement *placement);
 
 #endif
