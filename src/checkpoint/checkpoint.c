@@ -22,6 +22,7 @@
 #include "plan/plan_data.h"
 #include "plan/report.h"
 
+enum { SHOWN_RANKS = 16 };
 enum { SMALL_FILES_BYTES = 1 << 20 }; /* room for what is small and not yet made */
 
 /* One call. */
@@ -84,17 +85,56 @@ static sw_status check_model(const job *j, const sw_plan *plan)
                    j->source->n_tensors);
 }
 
+static bool has_rank(const sw_store *store, uint32_t rank)
+{
+    bool has_it = false;
+
+    for (uint32_t f = 0; f < store->n_files && !has_it; f++)
+        has_it = sw_copy_rank(&store->files[f]) == (int64_t)rank;
+    return has_it;
+}
+
+/* A rank that no file has picks nothing. */
+static sw_status check_pick(const job *j)
+{
+    sw_buffer ranks SW_AUTO(clear_buffer) = {0};
+    uint32_t most = 0;
+    uint32_t n = 0;
+
+    if (!j->options.has_pick)
+        return SW_OK;
+    if (has_rank(j->source, j->options.pick)) {
+        if (j->options.report != NULL)
+            sw_report_add(j->options.report, SW_SEVERITY_NOTE, "replica_picked", "", "",
+                          "where rank %" PRIu32 " has a copy it is taken, and not compared with others",
+                          j->options.pick);
+        return SW_OK;
+    }
+    for (uint32_t f = 0; f < j->source->n_files; f++) {
+        int32_t rank = sw_copy_rank(&j->source->files[f]);
+        most = rank > (int32_t)most ? (uint32_t)rank : most;
+    }
+    for (uint32_t r = 0; r <= most && n < SHOWN_RANKS; r++) {
+        if (has_rank(j->source, r))
+            sw_buffer_printf(&ranks, "%s%" PRIu32, n++ == 0 ? "" : ", ", r);
+    }
+    if (n == SHOWN_RANKS)
+        sw_buffer_printf(&ranks, " ... %" PRIu32, most);
+    const char *shown = sw_buffer_text(&ranks);
+    return SW_FAIL(j->err, SW_E_ARGUMENT, "pick one of those",
+                   "%.200s: has no files of rank %" PRIu32 ", but of %s", j->source->path, j->options.pick,
+                   shown == NULL ? "others" : shown);
+}
+
 /* What comes out of the source must be right: each element once, copies equal. */
 static sw_status check_source(job *j)
 {
+    const sw_copy_pick pick = {.by_rank = j->options.has_pick, .rank = j->options.pick};
+
+    SW_TRY(check_pick(j));
     SW_TRY(sw_prove_store(j->source, &j->proof, j->err));
-    if (!j->options.has_pick)
-        return sw_compare_replicas(j->source, j->options.on_progress, j->options.user, j->options.report,
-                                   &j->result.bytes_read, j->err);
-    if (j->options.report != NULL)
-        sw_report_add(j->options.report, SW_SEVERITY_NOTE, "replica_picked", "", "",
-                      "copies are not compared: those of rank %" PRIu32 " are taken", j->options.pick);
-    return SW_OK;
+    return sw_compare_replicas(j->source, &pick, j->options.on_progress, j->options.user, j->options.report,
+                               &j->result.bytes_read, j->err);
 }
 
 /* ---- writing ---- */

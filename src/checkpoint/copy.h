@@ -22,24 +22,18 @@ typedef struct sw_copy_options {
 typedef struct sw_copy_result {
     uint64_t bytes_read;    /* copied out of the source */
     uint64_t bytes_written; /* headers included */
-    uint64_t n_checked;     /* stored parts that were read whole and had the checksum of the manifest */
 } sw_copy_result;
 
 /*
  * Write every file of `target` into `folder`, which exists and has none of them. Hashes are filled in. A
- * source part that is read whole is compared with its checksum, so that damage is not carried on: SW_E_FORMAT
- * (not with has_pick). When on_progress stops the work: SW_E_IO, "stopped".
+ * source part that is read whole is compared with its checksum, so that damage is not carried on:
+ * SW_E_FORMAT. When on_progress stops the work: SW_E_IO, "stopped".
  */
 sw_status sw_copy_run(const sw_store *source, sw_target *target, const char *folder,
                       const sw_copy_options *options, sw_copy_result *result, sw_error *err);
 
-/*
- * Produce the bytes of one part of a source tensor in order, in pieces of bounded size: the inner loop of the
- * engine, also used to compare (verify, diff). `sink` gets consecutive bytes; it returns a status that ends
- * the walk. pick_file: the file whose copy is taken where it has one; UINT32_MAX: the owners'.
+/* Gets the bytes of a part in order, in pieces of bounded size; a status that is not SW_OK ends the filling.
  */
 typedef sw_status sw_copy_sink_fn(void *user, const void *bytes, size_t n_bytes, sw_error *err);
-sw_status sw_copy_walk(const sw_store *source, const sw_store_tensor *tensor, const sw_part *part,
-                       uint32_t pick_file, sw_copy_sink_fn *sink, void *user, sw_error *err);
 
 #endif

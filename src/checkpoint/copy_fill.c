@@ -324,7 +324,6 @@ static sw_status check_supplies(const filling *fill)
                            "%s: tensor '%.150s' has not the checksum that the manifest says",
                            fill->filler->source.store->files[of->stored->file].path, fill->tensor->name);
         }
-        fill->filler->n_checked++;
     }
     return SW_OK;
 }
@@ -374,15 +373,4 @@ void sw_copy_filler_clear(sw_copy_filler *filler)
     sw_source_clear(&filler->source);
     sw_free(filler->memory);
     filler->memory = NULL;
-}
-
-sw_status sw_copy_walk(const sw_store *source, const sw_store_tensor *tensor, const sw_part *part,
-                       uint32_t pick_file, sw_copy_sink_fn *sink, void *user, sw_error *err)
-{
-    sw_copy_filler filler SW_AUTO(sw_copy_filler_clear) = {0};
-    const sw_copy_request request = {.part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
-
-    SW_TRY(sw_copy_filler_init(&filler, source, sw_file_slots(1), err));
-    filler.pick = (sw_copy_pick){.by_file = pick_file != UINT32_MAX, .value = pick_file};
-    return sw_copy_fill(&filler, tensor, &request, 1, err);
 }

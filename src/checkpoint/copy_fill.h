@@ -18,7 +18,6 @@ typedef struct sw_copy_filler {
     uint8_t *memory;
     sw_copy_pick pick;
     bool is_checking; /* compare source parts that are read whole with their checksums */
-    uint64_t n_checked;
 } sw_copy_filler;
 
 typedef struct sw_copy_request {

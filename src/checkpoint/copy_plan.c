@@ -102,13 +102,11 @@ static bool parts_meet(const planner *plan, const sw_part *other)
 
 /* ---- sources ---- */
 
-static bool is_picked(const planner *plan, const sw_copy_pick *pick, const sw_store_part *stored)
+bool sw_copy_is_picked(const sw_store *store, const sw_copy_pick *pick, const sw_store_part *stored)
 {
-    const sw_store_file *file = &plan->store->files[stored->file];
-    int32_t rank = file->tp >= 0 ? file->tp : file->ep;
+    int32_t rank = sw_copy_rank(&store->files[stored->file]);
 
-    return (pick->by_file && stored->file == pick->value) ||
-           (pick->by_rank && rank >= 0 && (uint32_t)rank == pick->value);
+    return pick->by_rank && rank >= 0 && (uint32_t)rank == pick->rank;
 }
 
 /* Parts that hold something of ours, in the order of preference: picked ones, then owners by their order. */
@@ -123,7 +121,7 @@ static sw_status choose_sources(planner *plan, const sw_copy_pick *pick)
         return no_memory(plan);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < tensor->n_parts; i++) {
-            bool is_first_turn = is_picked(plan, pick, &parts[i]);
+            bool is_first_turn = sw_copy_is_picked(plan->store, pick, &parts[i]);
             if (parts[i].is_missing || is_first_turn != (turn == 0) ||
                 (parts[i].is_replica && !is_first_turn) || !parts_meet(plan, &parts[i].part))
                 continue;

@@ -47,10 +47,18 @@ typedef struct sw_copy_plan {
 
 /* Whose copy is taken where several files hold the same; zero is the owner's. */
 typedef struct sw_copy_pick {
-    bool by_file; /* that of the file `value` */
-    bool by_rank; /* those of the files whose tp coordinate (without tp: ep) is `value` */
-    uint32_t value;
+    bool by_rank; /* those of the files whose tp coordinate (without tp: ep) is `rank` */
+    uint32_t rank;
 } sw_copy_pick;
+
+/* The coordinate of a file that a pick goes by. */
+static inline int32_t sw_copy_rank(const sw_store_file *file)
+{
+    return file->tp >= 0 ? file->tp : file->ep;
+}
+
+/* Is a stored part one of those that are taken? */
+bool sw_copy_is_picked(const sw_store *store, const sw_copy_pick *pick, const sw_store_part *stored);
 
 /*
  * The plan of `part`, in memory of `arena`. SW_E_FORMAT: ranges outside the tensor, stored sizes that do not

@@ -257,8 +257,8 @@ static sw_status hire(copy_run *run, sw_error *err)
     for (; run->n_threads < n; run->n_threads++) {
         copy_thread *thread = &run->threads[run->n_threads];
         SW_TRY(sw_copy_filler_init(&thread->filler, run->source, run->n_slots, err));
-        thread->filler.pick = (sw_copy_pick){.by_rank = run->options->has_pick, .value = run->options->pick};
-        thread->filler.is_checking = !run->options->has_pick;
+        thread->filler.pick = (sw_copy_pick){.by_rank = run->options->has_pick, .rank = run->options->pick};
+        thread->filler.is_checking = true;
         thread->run = run;
         for (uint32_t i = 0; i < run->n_slots; i++)
             thread->open[i].fd = -1;
@@ -301,9 +301,7 @@ sw_status sw_copy_run(const sw_store *source, sw_target *target, const char *fol
     SW_TRY(hire(&run, err));
     SW_TRY(copy_and_sync(&run, err));
     *result = (sw_copy_result){.bytes_written = sw_target_bytes(target)};
-    for (uint32_t i = 0; i < run.n_threads; i++) {
+    for (uint32_t i = 0; i < run.n_threads; i++)
         result->bytes_read += run.threads[i].filler.source.bytes_read;
-        result->n_checked += run.threads[i].filler.n_checked;
-    }
     return SW_OK;
 }

@@ -100,8 +100,9 @@ static void stop(shift *of)
     const sw_crew *crew = of->crew;
 
     if (of->status == SW_OK) {
-        of->status = SW_FAIL(&of->err, SW_E_IO, "", "stopped after %" PRIu64 " of %" PRIu64 " %s",
-                             (uint64_t)atomic_load(&crew->done), crew->total, crew->unit);
+        of->status =
+            SW_FAIL(&of->err, SW_E_IO, SW_CREW_STOPPED_HELP, "stopped after %" PRIu64 " of %" PRIu64 " %s",
+                    (uint64_t)atomic_load(&crew->done), crew->total, crew->unit);
     }
     atomic_store(&of->crew->is_stopping, true);
 }

@@ -11,6 +11,9 @@
 
 enum { SW_CREW_USUAL = 2, SW_CREW_LARGEST = 16 };
 
+/* What to do when work was stopped on wish. */
+#define SW_CREW_STOPPED_HELP "nothing was written; run it again, it starts over"
+
 /* Do one item. `thread` is below the number of threads: each has its own buffers. */
 typedef sw_status sw_crew_fn(void *user, uint32_t thread, uint64_t item, sw_error *err);
 

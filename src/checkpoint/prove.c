@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "checkpoint/compare.h"
+#include "checkpoint/crew.h"
 #include "checkpoint/regions.h"
 #include "plan/report.h"
 
@@ -116,6 +117,18 @@ static bool is_copy(const sw_store_part *p)
     return !p->is_missing && (p->is_replica || !sw_part_equal(&p->part, &p->owned));
 }
 
+/* Does the pick take what this part holds, from the part itself or from another one? */
+static bool is_decided(const sw_store *store, const sw_store_tensor *t, const sw_store_part *p,
+                       const sw_copy_pick *pick)
+{
+    bool is_taken = false;
+
+    for (uint32_t i = t->first_part; i < t->first_part + t->n_parts && pick != NULL && !is_taken; i++)
+        is_taken = sw_copy_is_picked(store, pick, &store->parts[i]) &&
+                   sw_part_overlap(&store->parts[i].part, &p->part) > 0;
+    return is_taken;
+}
+
 static uint64_t bytes_of_copies(const sw_store *store)
 {
     uint64_t bytes = 0;
@@ -142,8 +155,8 @@ static void tell(const sw_mismatch *found, const sw_store_tensor *t, const char 
     }
 }
 
-sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress, void *user,
-                              sw_report *report, uint64_t *bytes_read, sw_error *err)
+sw_status sw_compare_replicas(const sw_store *store, const sw_copy_pick *pick, sw_progress_fn *on_progress,
+                              void *user, sw_report *report, uint64_t *bytes_read, sw_error *err)
 {
     sw_comparer comparer SW_AUTO(sw_comparer_clear) = {0};
     sw_progress progress = {"check", 0, bytes_of_copies(store), "bytes"};
@@ -158,8 +171,11 @@ sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress
             if (!is_copy(p))
                 continue;
             if (on_progress != NULL && !on_progress(&progress, user))
-                return SW_FAIL(err, SW_E_IO, "run it again to start over", "stopped");
-            SW_TRY(sw_compare_part(&comparer, t, p, t, &found, err));
+                return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
+                               "stopped after %" PRIu64 " of %" PRIu64 " bytes", progress.done,
+                               progress.total);
+            if (!is_decided(store, t, p, pick))
+                SW_TRY(sw_compare_part(&comparer, t, p, t, &found, err));
             progress.done += p->n_bytes;
             if (found.n_elements > 0)
                 tell(&found, t, store->files[p->file].name, report, ++n_different, err);

@@ -4,6 +4,7 @@
 #ifndef SW_CHECKPOINT_PROVE_H
 #define SW_CHECKPOINT_PROVE_H
 
+#include "checkpoint/copy_plan.h"
 #include "checkpoint/target.h"
 #include "shardwright/checkpoint.h"
 
@@ -24,10 +25,12 @@ sw_status sw_prove_target(const sw_store *source, const sw_target *target, sw_pr
 sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_error *err);
 
 /*
- * Compare every copy in a store with what its owners hold, byte for byte. Each that differs is a finding
- * "replica_differs" in `report` (may be NULL); SW_E_FORMAT tells of the first. *bytes_read is added to.
+ * Compare every copy in a store with what its owners hold, byte for byte; not those that a pick decides
+ * between: where it takes a copy, nobody asks about the others of the same place. NULL: no pick. Each that
+ * differs is a finding "replica_differs" in `report` (may be NULL); SW_E_FORMAT tells of the first.
+ * *bytes_read is added to.
  */
-sw_status sw_compare_replicas(const sw_store *store, sw_progress_fn *on_progress, void *user,
-                              sw_report *report, uint64_t *bytes_read, sw_error *err);
+sw_status sw_compare_replicas(const sw_store *store, const sw_copy_pick *pick, sw_progress_fn *on_progress,
+                              void *user, sw_report *report, uint64_t *bytes_read, sw_error *err);
 
 #endif

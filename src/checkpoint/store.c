@@ -384,8 +384,6 @@ void sw_store_close(sw_store *store)
 {
     if (store == NULL)
         return;
-    for (uint32_t f = 0; f < store->n_files; f++)
-        sw_file_map_close(&store->files[f].map);
     sw_tensor_list_clear(&store->list);
     sw_free(store->files);
     sw_free(store->tensors);
@@ -416,22 +414,6 @@ sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *t,
     }
     bool is_there = low < t->first_part + t->n_parts && store->parts[low].file == file;
     return is_there ? &store->parts[low] : NULL;
-}
-
-sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err)
-{
-    sw_store_file *f = &store->files[file];
-
-    if (f->map.bytes != NULL)
-        return SW_OK;
-    SW_TRY(sw_file_map_open(&f->map, f->path, UINT64_MAX, err));
-    if (f->map.n_bytes == f->n_bytes)
-        return SW_OK;
-    uint64_t found = f->map.n_bytes;
-    sw_file_map_close(&f->map);
-    return SW_FAIL(err, SW_E_IO, "nothing may write to it meanwhile",
-                   "%s: has %" PRIu64 " bytes, and had %" PRIu64 " when it was opened", f->path, found,
-                   f->n_bytes);
 }
 
 /* ---- training state ---- */

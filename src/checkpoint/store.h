@@ -1,7 +1,7 @@
 /*
  * A store: a checkpoint on disk, of either kind, as logical tensors and the parts that hold them. A Hugging
  * Face folder holds each tensor in one part that is the whole; a sharded folder has one part a file and
- * tensor, as its manifest says. Files are mapped for reading. Optimizer state is further tensors
+ * tensor, as its manifest says. Optimizer state is further tensors
  * (optim.m.NAME, optim.v.NAME, optim.master.NAME).
  */
 #ifndef SW_CHECKPOINT_STORE_H
@@ -19,7 +19,6 @@ typedef struct sw_store_file {
     const char *path;
     uint64_t n_bytes;
     uint64_t data_begin; /* first byte of the data section */
-    sw_file_map map;     /* of the whole file; empty until sw_store_map() */
     bool is_missing;     /* not there, or nothing to be read as one (only when opened leniently) */
     int32_t pp, tp, ep;  /* coordinate; -1: the axis does not tell files of this set apart */
 } sw_store_file;
@@ -112,9 +111,6 @@ const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, si
 
 /* The part of a tensor that is said to be in a file; NULL: none is. */
 sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *tensor, uint32_t file);
-
-/* Map a file's bytes (once); SW_E_IO when it changed size since it was opened. Not from several threads. */
-sw_status sw_store_map(sw_store *store, uint32_t file, sw_error *err);
 
 /* Extents that parts of the tensor speak of. */
 static inline const sw_shape *sw_store_dims(const sw_store_tensor *tensor)

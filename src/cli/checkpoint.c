@@ -83,7 +83,7 @@ void sw_work_put(const sw_work *work, const char *where, const char *done, uint6
     if (work->options.has_pick) {
         sw_text_line(out,
                      "covered %" PRIu64 " of %" PRIu64 " elements, each once; %" PRIu64
-                     " replicas not compared, those of rank %" PRIu32 " taken",
+                     " replicas, where rank %" PRIu32 " has one it was taken without comparing",
                      result->covered, result->elements, result->replicas, work->options.pick);
     } else {
         sw_text_line(out,

@@ -117,7 +117,7 @@ static bool walks_right(const copy_case *c, sw_part part, const uint8_t *expecte
 {
     compared with = {expected, n_bytes, 0};
     sw_error err = {0};
-    sw_status status = sw_copy_walk(&c->store, &c->store.tensors[0], &part, UINT32_MAX, compare, &with, &err);
+    sw_status status = case_walk(&c->store, &c->store.tensors[0], &part, UINT32_MAX, compare, &with, &err);
 
     if (status == SW_OK && with.at == n_bytes)
         return true;

@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/status.h"
+#include "checkpoint/copy_fill.h"
+
 enum { FILE_HEAD = 24 }; /* bytes in front of the data of each file: not a multiple of a page */
 
 static void *room(copy_case *c, size_t count, size_t bytes)
@@ -228,6 +231,19 @@ uint32_t case_add_tensor(copy_case *c, const char *name, const char *dtype, uint
         (void)case_add_part(c, case_part(c, split, cell), bytes, n_bytes);
     }
     return store->n_tensors - 1;
+}
+
+sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const sw_part *part, uint32_t pick,
+                    sw_copy_sink_fn *sink, void *user, sw_error *err)
+{
+    sw_copy_filler filler SW_AUTO(sw_copy_filler_clear) = {0};
+    const sw_copy_request request = {.part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
+    sw_status status = sw_copy_filler_init(&filler, store, 8, err);
+
+    if (status != SW_OK)
+        return status;
+    filler.pick = (sw_copy_pick){.by_rank = pick != UINT32_MAX, .rank = pick};
+    return sw_copy_fill(&filler, tensor, &request, 1, err);
 }
 
 /* ---- targets ---- */

@@ -65,6 +65,11 @@ uint32_t case_add_tensor(copy_case *c, const char *name, const char *dtype, uint
 /* One more stored part of the last tensor, in a new file, with these bytes. */
 sw_store_part *case_add_part(copy_case *c, sw_part part, const uint8_t *bytes, uint64_t n_bytes);
 
+/* The bytes of a part of a tensor, in order, in the pieces in which the engine gives them to `sink`. Where
+ * the file of rank `pick` has a copy it is taken; UINT32_MAX: the owners'. */
+sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const sw_part *part, uint32_t pick,
+                    sw_copy_sink_fn *sink, void *user, sw_error *err);
+
 /* A file of the target, empty; then stored tensors in it, one after the other. */
 void case_add_file(copy_case *c, const char *name);
 sw_target_part *case_want(copy_case *c, uint32_t tensor, sw_part part, uint64_t n_bytes);

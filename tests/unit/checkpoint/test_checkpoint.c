@@ -717,9 +717,21 @@ static void replicas_that_differ_are_refused_unless_one_is_picked(void **state)
     sw_report_destroy(options.report);
     assert_int_equal(sw_report_create(&options.report, NULL), SW_OK);
     options.has_pick = true;
-    options.pick = 2;
+    options.pick = 4;
+    expect_refusal(sw_checkpoint_merge(scratch("out"), scratch("merged"), &options, NULL, &err), &err,
+                   SW_E_ARGUMENT, "has no files of rank 4, but of 0, 1, 2, 3", "pick one");
+    options.pick = 2; /* it has another of the two key heads: the copies of that one are compared */
+    expect_refusal(sw_checkpoint_merge(scratch("out"), scratch("merged"), &options, NULL, &err), &err,
+                   SW_E_FORMAT, "k_proj.weight': the copy in dense-pp0-tp1.safetensors is not its owner's",
+                   "find out");
+    spoil("out/dense-pp0-tp1.safetensors", "model.layers.1.self_attn.k_proj.weight"); /* right again */
+    expect_refusal(sw_checkpoint_merge(scratch("out"), scratch("merged"), &options, NULL, &err), &err,
+                   SW_E_FORMAT, "tensor 'model.norm.weight' has not the checksum", "verify");
+    scratch_remove("out/manifest.json"); /* and with it the checksums */
+    sw_report_destroy(options.report);
+    assert_int_equal(sw_report_create(&options.report, NULL), SW_OK);
     assert_int_equal(sw_checkpoint_merge(scratch("out"), scratch("merged"), &options, &result, &err), SW_OK);
-    assert_string_equal(sw_report_finding(options.report, 0)->code, "replica_picked");
+    assert_string_equal(sw_report_finding(options.report, 1)->code, "replica_picked");
     sw_report_destroy(options.report);
 
     loaded l = load_folder(scratch("merged"));
