@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
+#include "checkpoint/header.h"
 #include "io/safetensors.h"
 #include "model/pattern.h"
 #include "model/shards.h"
@@ -201,7 +202,9 @@ static uint64_t bytes_of(const sw_store *store, const sw_store_tensor *t)
         uint64_t elems = sw_part_elems(&store->parts[i].part);
         if (elems == t->shape->elems)
             return store->parts[i].n_bytes;
-        if (elems > 0 && sw_dtype_bits(t->dtype) > 0)
+        if (elems > 0 && sw_dtype_bits(t->dtype) == 0) /* it is cut between rows */
+            return store->parts[i].n_bytes / sw_part_extent(&store->parts[i].part, 0) * t->shape->dims[0];
+        if (elems > 0)
             return t->shape->elems / 8 * sw_dtype_bits(t->dtype) +
                    t->shape->elems % 8 * sw_dtype_bits(t->dtype) / 8;
     }
@@ -262,7 +265,66 @@ static const char *base_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-static sw_status add_entry(making *m, const sw_tensor_list *list, const sw_tensor_entry *t, bool is_state)
+/* What the header says of a tensor whose dtype is not known: the list of tensors does not keep it. */
+typedef struct opaque {
+    const char *word; /* NULL: the dtype is known, or there is no header */
+    uint64_t n_bytes;
+} opaque;
+
+typedef struct opaque_reader {
+    const making *m;
+    const sw_tensor_list *list;
+    opaque *found; /* by tensor of the list */
+} opaque_reader;
+
+static void drop_opaque(opaque **list)
+{
+    sw_free(*list);
+}
+
+static sw_status visit_opaque(void *user, const sw_header_tensor *tensor, sw_error *err)
+{
+    const opaque_reader *r = user;
+    const sw_tensor_entry *t = sw_tensor_list_find(r->list, tensor->name.bytes, tensor->name.length);
+
+    (void)err;
+    if (t == NULL || t->dtype != SW_DTYPE_UNKNOWN || tensor->end < tensor->begin)
+        return SW_OK;
+    opaque *to = &r->found[t - r->list->tensors];
+    *to = (opaque){sw_arena_copy(r->m->out->arena, tensor->dtype.bytes, tensor->dtype.length),
+                   tensor->end - tensor->begin};
+    return to->word == NULL ? no_memory(r->m) : SW_OK;
+}
+
+/* Headers of files with such tensors once more; *out stays NULL when there are none. */
+static sw_status read_opaque(const making *m, const sw_tensor_list *list, opaque **out)
+{
+    opaque_reader reader = {.m = m, .list = list};
+    const sw_header_visitor visitor = {&reader, NULL, visit_opaque};
+    uint32_t done = UINT32_MAX; /* the file that was read last: tensors of a file stand together */
+
+    for (size_t i = 0; i < list->n_tensors; i++) {
+        const sw_tensor_entry *t = &list->tensors[i];
+        sw_file_map head SW_AUTO(sw_file_map_close) = {0};
+        uint64_t file_bytes = 0;
+        uint64_t data_begin = 0;
+        if (t->dtype != SW_DTYPE_UNKNOWN || t->file >= list->n_files || t->file == done ||
+            sw_file_kind_of(list->files[t->file]) != SW_FILE_REGULAR)
+            continue;
+        if (*out == NULL)
+            *out = sw_alloc_zero(list->n_tensors, sizeof **out);
+        if (*out == NULL)
+            return no_memory(m);
+        reader.found = *out;
+        done = t->file;
+        SW_TRY(sw_header_map(&head, list->files[done], &file_bytes, &data_begin, m->err));
+        SW_TRY(sw_header_walk(head, data_begin, list->files[done], &visitor, m->err));
+    }
+    return SW_OK;
+}
+
+static sw_status add_entry(making *m, const sw_tensor_list *list, const opaque *unknown,
+                           const sw_tensor_entry *t, bool is_state)
 {
     uint32_t bits = sw_dtype_bits((sw_dtype)t->dtype);
     subject s = {.name = t->name,
@@ -277,6 +339,10 @@ static sw_status add_entry(making *m, const sw_tensor_list *list, const sw_tenso
     if (t->shape != NULL && !sw_mul_u64(t->shape->elems, bits, &s.n_bytes))
         s.n_bytes = 0;
     s.n_bytes /= 8;
+    if (unknown != NULL && unknown[t - list->tensors].word != NULL) {
+        s.dtype = unknown[t - list->tensors].word;
+        s.n_bytes = unknown[t - list->tensors].n_bytes;
+    }
     return add_tensor(m, &s);
 }
 
@@ -342,16 +408,20 @@ static const char *kind_of(const sw_contents *out, const char *path)
 static sw_status list_model(making *m)
 {
     sw_contents *out = m->out;
+    opaque *params SW_AUTO(drop_opaque) = NULL;
+    opaque *states SW_AUTO(drop_opaque) = NULL;
 
     SW_TRY(sw_model_open(&out->model, m->path, m->err));
     out->fingerprint = out->model->fingerprint;
     SW_TRY(read_states(m));
     SW_TRY(list_model_files(m));
     out->kind = kind_of(out, m->path);
+    SW_TRY(read_opaque(m, &out->model->list, &params));
+    SW_TRY(read_opaque(m, &out->states, &states));
     for (uint32_t i = 0; i < out->model->n_params; i++)
-        SW_TRY(add_entry(m, &out->model->list, sw_model_tensor(out->model, i), false));
+        SW_TRY(add_entry(m, &out->model->list, params, sw_model_tensor(out->model, i), false));
     for (size_t i = 0; i < out->states.n_tensors; i++)
-        SW_TRY(add_entry(m, &out->states, &out->states.tensors[i], true));
+        SW_TRY(add_entry(m, &out->states, states, &out->states.tensors[i], true));
     return SW_OK;
 }
 

@@ -125,7 +125,7 @@ static sw_status list_items(work *w, sw_error *err)
     }
     for (uint32_t i = 0; i < diff->right->n_tensors; i++) {
         const sw_store_tensor *right = &diff->right->tensors[i];
-        if (sw_store_find(diff->left, right->name, right->name_length) != NULL)
+        if (sw_store_find(diff->left, right->name, right->name_length) != NULL || is_passed_over(diff, right))
             continue;
         only_in(diff, right, false);
         diff->n_tensors++;

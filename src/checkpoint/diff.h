@@ -13,7 +13,8 @@ typedef struct sw_diff {
     const sw_store *right;
     const sw_checkpoint_options *options;
     sw_report *report; /* gets every difference; may be NULL */
-    bool is_proof; /* `left` must equal the model `right`: training state that only it has is no difference */
+    bool
+        is_proof; /* `left` must equal the model `right`: training state that only one has is no difference */
     uint64_t bytes_read;  /* filled */
     uint32_t n_tensors;   /* of both sides, each name once */
     uint32_t n_different; /* names */

@@ -28,6 +28,9 @@
 
 enum { SW_COORD_TEXT_BYTES = 64 };
 
+/* Scalars of the training state, in a manifest as in a file of their own. */
+enum { SW_MOST_STATE_BYTES = 64 << 20 };
+
 /* Where a file stands; -1: the axis does not tell files of its set apart. */
 typedef struct sw_coord {
     int32_t pp, tp, ep;

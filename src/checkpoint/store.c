@@ -423,6 +423,10 @@ sw_status sw_store_take_state(sw_store *store, const char *path, const void *byt
 {
     sw_json json;
 
+    if (n_bytes > SW_MOST_STATE_BYTES)
+        return SW_FAIL(err, SW_E_LIMIT, "keep what is large in tensors",
+                       "%s: a training state of %zu bytes, at most %d are carried", path, n_bytes,
+                       SW_MOST_STATE_BYTES);
     sw_json_init(&json, bytes, n_bytes, path, store->arena, err);
     if (sw_json_peek(&json) != SW_JSON_OBJECT && json.status == SW_OK)
         (void)sw_json_fail(&json, "write an object", "the training state is not an object");

@@ -14,8 +14,6 @@
 #include "model/model.h"
 #include "model/shards.h"
 
-enum { MOST_STATE_BYTES = 16 << 20 };
-
 /* One file being walked. */
 typedef struct walking {
     sw_opening *o;
@@ -95,7 +93,7 @@ static sw_status read_state_files(sw_opening *o)
     }
     if (sw_file_kind_of(path) == SW_FILE_ABSENT)
         return SW_OK;
-    SW_TRY(sw_map_text(&map, path, MOST_STATE_BYTES, o->err));
+    SW_TRY(sw_map_text(&map, path, SW_MOST_STATE_BYTES, o->err));
     return sw_store_take_state(o->store, path, map.bytes, map.n_bytes, o->err);
 }
 

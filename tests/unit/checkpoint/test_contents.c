@@ -81,7 +81,7 @@ static void only_what_is_alike_is_folded(void **state)
     assert_string_equal(rows_of(&c), "h.#.w x2 BF16 16 whole\n"
                                      "h.2.w x1 BF16 10 whole\n"
                                      "h.3.w x1 F32 16 whole\n"
-                                     "h.4.q x1 ? 0 whole\n");
+                                     "h.4.q x1 Q9_X 12 whole\n");
     sw_contents_clear(&c);
 }
 
@@ -124,6 +124,29 @@ static void optimizer_state_is_told_apart(void **state)
     assert_int_equal(c.n_elements, 10);
     assert_int_equal(c.n_files, 3);
     assert_non_null(strstr(rows_of(&c), "optim.m.a.weight x1 F32 16 whole (state)\n"));
+    sw_contents_clear(&c);
+}
+
+static void a_dtype_that_is_not_known_has_the_word_and_size_of_the_header(void **state)
+{
+    sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
+
+    (void)state;
+    make_model("m", "'architectures': ['Any'], 'model_type': 'any', 'hidden_size': 8",
+               "m.a BF16 4x2\nm.opaque Q9_X 4x6\nm.other Z 2\nm.z F32 3\n", 2);
+    sw_contents c = open_contents("m", false);
+    assert_string_equal(rows_of(&c), "m.a x1 BF16 16 whole\nm.opaque x1 Q9_X 72 whole\n"
+                                     "m.other x1 Z 6 whole\nm.z x1 F32 12 whole\n");
+    assert_int_equal(c.n_bytes, 16 + 72 + 6 + 12);
+    sw_contents_clear(&c);
+    sw_plan *plan =
+        plan_of("m", "tp=2", 0, "overrides:\n- match: m\n  params: {+: {opaque: {tp: shard(0)}}}\n");
+    sw_error err = {0};
+    if (sw_checkpoint_shard(scratch("m"), plan, scratch("s"), &options, NULL, &err) != SW_OK)
+        fail_msg("%s (%s)", err.what, err.help);
+    sw_plan_destroy(plan);
+    c = open_contents("s", false);
+    assert_non_null(strstr(rows_of(&c), "m.opaque x1 Q9_X 72 2 parts along dim 0\n"));
     sw_contents_clear(&c);
 }
 
@@ -184,6 +207,7 @@ int main(void)
         ONE(a_sharded_folder_shows_how_tensors_lie),
         ONE(optimizer_state_is_told_apart),
         ONE(an_index_without_its_files_is_listed),
+        ONE(a_dtype_that_is_not_known_has_the_word_and_size_of_the_header),
         ONE(what_is_wrong_is_said),
         ONE(lack_of_memory_is_told_and_leaves_nothing),
     };

@@ -4,7 +4,9 @@
  */
 #include "checkpoint_case.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/status.h"
 #include "checkpoint/source.h"
@@ -46,6 +48,16 @@ static void sets_of_open_files_share_the_limit(void **state)
     assert_int_equal(sw_file_slots(1), 1);
 }
 
+static void a_set_that_was_never_opened_closes_nothing(void **state)
+{
+    sw_source source = {0};
+
+    (void)state;
+    int before_it = fcntl(STDIN_FILENO, F_GETFD);
+    sw_source_clear(&source);
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), before_it);
+}
+
 static void expect_success(const char *line)
 {
     outcome o = run_line(line);
@@ -85,6 +97,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(sets_of_open_files_share_the_limit),
+        CASE(a_set_that_was_never_opened_closes_nothing),
         CASE(more_files_than_may_be_open_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

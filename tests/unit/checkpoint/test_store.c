@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
+#include "checkpoint/opening.h"
 #include "checkpoint/store.h"
 #include "plan/report.h"
 #include "shardwright/checkpoint.h"
@@ -204,6 +205,17 @@ static void a_manifest_of_another_tool_is_no_sharded_folder(void **state)
     make_sharded("tp=2");
     scratch_text("sharded/manifest.json", "{", false); /* damaged, but its files say what it is */
     refused("sharded", SW_E_FORMAT, "manifest.json");
+}
+
+static void a_training_state_has_one_limit_wherever_it_stands(void **state)
+{
+    sw_store store = {0};
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_store_take_state(&store, "a file", "{}", (size_t)SW_MOST_STATE_BYTES + 1, &err),
+                     SW_E_LIMIT);
+    assert_string_equal(err.what, "a file: a training state of 67108865 bytes, at most 67108864 are carried");
 }
 
 static void optimizer_state_belongs_to_its_parameter(void **state)
@@ -531,6 +543,7 @@ int main(void)
         CASE(small_files_are_carried_and_others_left),
         CASE(a_manifest_of_another_tool_is_no_sharded_folder),
         CASE(optimizer_state_belongs_to_its_parameter),
+        CASE(a_training_state_has_one_limit_wherever_it_stands),
         CASE(without_an_index_every_file_is_of_the_model),
         CASE(a_sharded_folder_gives_parts_and_owners),
         CASE(missing_files_are_named_with_what_they_hold),

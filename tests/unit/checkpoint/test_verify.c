@@ -741,6 +741,21 @@ static void another_model_differs_in_names(void **state)
     assert_null(strstr(all, "other_bytes")); /* equal names have equal bytes here */
 }
 
+static void training_state_that_only_one_side_has_is_no_difference(void **state)
+{
+    (void)state;
+    make_shards();
+    make_model("t", LLAMA, NULL, 2); /* with an index: the state stands beside it */
+    make_model("o", "", "optim.m.model.norm.weight F32 16\n", 1);
+    sw_buffer moments = scratch_read("o/model.safetensors");
+    scratch_bytes("t/optimizer-00001-of-00001.safetensors", moments.bytes, moments.length);
+    sw_buffer_clear(&moments);
+    shard_to("t", "tp=2", 0, "with");
+    (void)proof_of("with", "m");
+    (void)proof_of("m", "with");
+    (void)proof_of("s", "with");
+}
+
 static void what_is_not_there_is_no_checkpoint(void **state)
 {
     sw_error err = {0};
@@ -839,6 +854,7 @@ int main(void)
         ONE(a_model_that_differs_is_told_by_index),
         ONE(another_model_differs_in_names),
         ONE(what_is_not_there_is_no_checkpoint),
+        ONE(training_state_that_only_one_side_has_is_no_difference),
         ONE(a_caller_can_stop_it),
         ONE(lack_of_memory_is_told_and_leaves_nothing),
     };
