@@ -50,11 +50,8 @@ static void tidy_line(char *text, size_t capacity, int wanted)
         size_t kept = sw_utf8_valid_prefix(text, capacity - 4);
         memcpy(text + kept, "...", 4);
     }
-    for (char *at = text; *at != '\0'; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
-    }
     size_t length = strlen(text);
+    sw_text_clean(text, length);
     for (size_t good = sw_utf8_valid_prefix(text, length); good < length;
          good += sw_utf8_valid_prefix(text + good, length - good))
         text[good] = '?'; /* a terminal and a JSON reader expect UTF-8 */

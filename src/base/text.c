@@ -83,3 +83,48 @@ size_t sw_text_plain_prefix(const void *bytes, size_t length)
         i++;
     return i;
 }
+
+/* Control characters above ASCII: their first bytes, and the range of the last one. */
+typedef struct control_range {
+    const char *lead;
+    unsigned char first;
+    unsigned char last;
+} control_range;
+
+static const control_range control_ranges[] = {
+    {"\xc2",     0x80, 0x9f},
+    {"\xe2\x80", 0x8e, 0x8f},
+    {"\xe2\x80", 0xa8, 0xae},
+    {"\xe2\x81", 0xa6, 0xa9},
+};
+
+/* Bytes of the control character that stands here; 0: none does. */
+static size_t control_at(const unsigned char *at, size_t left)
+{
+    if (*at < 0x20 || *at == 0x7f)
+        return 1;
+    for (size_t i = 0; *at >= 0x80 && i < sizeof control_ranges / sizeof control_ranges[0]; i++) {
+        const control_range *range = &control_ranges[i];
+        size_t n = strlen(range->lead);
+        if (left > n && memcmp(at, range->lead, n) == 0 && at[n] >= range->first && at[n] <= range->last)
+            return n + 1;
+    }
+    return 0;
+}
+
+size_t sw_text_printable_prefix(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    size_t i = 0;
+
+    while (i < length && control_at(at + i, length - i) == 0)
+        i++;
+    return i;
+}
+
+void sw_text_clean(char *text, size_t length)
+{
+    for (size_t i = sw_text_printable_prefix(text, length); i < length;
+         i += sw_text_printable_prefix(text + i, length - i))
+        memset(text + i, '?', control_at((const unsigned char *)text + i, length - i));
+}

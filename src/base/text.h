@@ -14,4 +14,14 @@ size_t sw_utf8_valid_prefix(const void *bytes, size_t length);
 /* How many bytes from the start are ASCII without quote, backslash and characters below the blank. */
 size_t sw_text_plain_prefix(const void *bytes, size_t length);
 
+/*
+ * How many bytes from the start hold no control character; `length` when none is there. Those of ASCII and of
+ * Unicode (U+0080 to U+009F), and what breaks lines or turns the direction of text (U+200E, U+200F, U+2028 to
+ * U+202E, U+2066 to U+2069): a terminal obeys them, or a reader is deceived by them.
+ */
+size_t sw_text_printable_prefix(const void *bytes, size_t length);
+
+/* Replace every byte of a control character by a question mark. */
+void sw_text_clean(char *text, size_t length);
+
 #endif

@@ -5,18 +5,20 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "io/json_write.h"
 
 /* Text of one line, whatever bytes it has. */
 static void put_clean(sw_buffer *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        bool is_control = (unsigned char)*text < 0x20 || *text == 0x7f;
-        if (is_control)
-            sw_buffer_putc(out, '?');
-        else
-            sw_buffer_putc(out, *text);
-    }
+    size_t length = strlen(text);
+    char *room = sw_buffer_room(out, length);
+
+    if (room == NULL)
+        return;
+    memcpy(room, text, length);
+    sw_text_clean(room, length);
+    out->length += length;
 }
 
 static void put_help(sw_buffer *out, const char *help)

@@ -137,12 +137,9 @@ static sw_status check_name(const char *name, size_t length, sw_error *err)
     if (sw_text_plain_prefix(name, length) == length && memchr(name, DELETE, length) == NULL)
         return SW_OK;
     int shown = (int)(length < 200 ? length : 200);
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)name[i] < 0x20 || name[i] == DELETE) {
-            return SW_FAIL(err, SW_E_FORMAT, "rename the tensor", "the name '%.*s' has control characters",
-                           shown, name);
-        }
-    }
+    if (sw_text_printable_prefix(name, length) != length)
+        return SW_FAIL(err, SW_E_FORMAT, "rename the tensor", "the name '%.*s' has control characters", shown,
+                       name);
     if (sw_utf8_valid_prefix(name, length) != length)
         return SW_FAIL(err, SW_E_FORMAT, "rename the tensor", "the name '%.*s' is not UTF-8", shown, name);
     return SW_OK;

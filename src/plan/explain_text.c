@@ -5,15 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "plan/intern.h"
-
-static void clean(char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            text[i] = '?';
-    }
-}
 
 /* Append formatted text without control bytes. */
 static void put_clean(sw_buffer *out, const char *format, va_list args)
@@ -27,7 +20,7 @@ static void put_clean(sw_buffer *out, const char *format, va_list args)
     if (room == NULL)
         return;
     (void)vsnprintf(room, (size_t)length + 1, format, args);
-    clean(room, (size_t)length);
+    sw_text_clean(room, (size_t)length);
     out->length += (size_t)length;
 }
 

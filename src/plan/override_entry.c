@@ -51,11 +51,7 @@ const char *sw_override_name_fault(const char *name)
         return "is longer than 1024 bytes";
     if (sw_utf8_valid_prefix(name, length) != length)
         return "is not UTF-8";
-    for (const char *at = name; *at != '\0'; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return "has control characters";
-    }
-    return NULL;
+    return sw_text_printable_prefix(name, length) == length ? NULL : "has control characters";
 }
 
 _Static_assert(SW_OVERRIDE_MAX_NAME == 1024, "the text above says so");

@@ -12,6 +12,7 @@
 
 #include "base/nearest.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "mesh/mesh.h"
 #include "mesh/placement.h"
 #include "plan/intern.h"
@@ -221,10 +222,9 @@ bool sw_plan_read_two(sw_plan_reader *r, const char *what, const char *meaning, 
 
 bool sw_plan_check_name(sw_plan_reader *r, sw_json_text text)
 {
-    bool is_sound = text.length > 0 && text.length <= SW_MAX_NAME_BYTES;
+    bool is_sound = text.length > 0 && text.length <= SW_MAX_NAME_BYTES &&
+                    sw_text_printable_prefix(text.bytes, text.length) == text.length;
 
-    for (size_t i = 0; is_sound && i < text.length; i++)
-        is_sound = (unsigned char)text.bytes[i] >= 0x20 && text.bytes[i] != 0x7f;
     return is_sound ||
            sw_plan_refuse(r, "", "a name is empty, longer than %d bytes, or has control characters",
                           SW_MAX_NAME_BYTES);

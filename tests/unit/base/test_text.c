@@ -62,11 +62,42 @@ static void a_plain_run_ends_at_exactly_these_bytes(void **state)
     }
 }
 
+/* ASCII and C1 controls, and what turns text around or breaks its line: nothing beside them. */
+static void control_characters_end_at_exactly_these_borders(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *clean;
+    } texts[] = {
+        {"a\x1b[31m\n\x7f",                   "a?[31m??"                         },
+        {"\xc2\x80|\xc2\x9f|\xc2\xa0",        "??|??|\xc2\xa0"                   },
+        {"\xe2\x80\x8d|\xe2\x80\x8e",         "\xe2\x80\x8d|???"                 },
+        {"\xe2\x80\x8f|\xe2\x80\x90",         "???|\xe2\x80\x90"                 },
+        {"\xe2\x80\xa7|\xe2\x80\xa8",         "\xe2\x80\xa7|???"                 },
+        {"\xe2\x80\xae|\xe2\x80\xaf",         "???|\xe2\x80\xaf"                 },
+        {"\xe2\x81\xa5|\xe2\x81\xa6",         "\xe2\x81\xa5|???"                 },
+        {"\xe2\x81\xa9|\xe2\x81\xaa",         "???|\xe2\x81\xaa"                 },
+        {"caf\xc3\xa9 \xe6\x97\xa5 \xe2\x80", "caf\xc3\xa9 \xe6\x97\xa5 \xe2\x80"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char text[64];
+        size_t length = strlen(texts[i].text);
+        bool is_clean = strcmp(texts[i].text, texts[i].clean) == 0;
+        memcpy(text, texts[i].text, length + 1);
+        assert_int_equal(sw_text_printable_prefix(text, length) == length, is_clean);
+        sw_text_clean(text, length);
+        assert_string_equal(text, texts[i].clean);
+    }
+    assert_int_equal(sw_text_printable_prefix("", 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_border_of_utf8_is_where_it_should_be),
         cmocka_unit_test(a_plain_run_ends_at_exactly_these_bytes),
+        cmocka_unit_test(control_characters_end_at_exactly_these_borders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,15 @@ static void control_bytes_of_names_do_not_pass(void **state)
     sw_report_add(report, SW_SEVERITY_WARNING, "code", "a\x1b[31m\nb", "c\rd", "e\x7f");
     expect(sw_message_text, &ok, report, "shardwright: warning: a?[31m?b: e? [code]\nhelp: c?d\n");
     sw_report_destroy(report);
+    report = make_report();
+    sw_report_add(report, SW_SEVERITY_WARNING, "code",
+                  "a\xc2\x9b"
+                  "31m",
+                  "",
+                  "b \xe2\x80\xae"
+                  "txt");
+    expect(sw_message_text, &ok, report, "shardwright: warning: a??31m: b ???txt [code]\n");
+    sw_report_destroy(report);
 }
 
 int main(void)

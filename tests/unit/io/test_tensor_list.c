@@ -121,6 +121,17 @@ static void unclean_names_are_refused(void **state)
     assert_int_equal(add(list, "a\nb", 0, &err), SW_E_FORMAT);
     assert_string_equal(err.what, "the name 'a?b' has control characters");
     assert_int_equal(add(list, "a long name with a delete \x7f", 0, &err), SW_E_FORMAT);
+    assert_int_equal(add(list,
+                         "a\xc2\x85"
+                         "b",
+                         0, &err),
+                     SW_E_FORMAT);
+    assert_string_equal(err.what, "the name 'a??b' has control characters");
+    assert_int_equal(add(list,
+                         "a\xe2\x80\xae"
+                         "b",
+                         0, &err),
+                     SW_E_FORMAT);
     assert_int_equal(sw_tensor_list_add(list, "a\0b", 3, SW_DTYPE_F32, NULL, 0, 0, &err), SW_E_FORMAT);
     assert_int_equal(add(list, "caf\xe9", 0, &err), SW_E_FORMAT);
     assert_non_null(strstr(err.what, "is not UTF-8"));
