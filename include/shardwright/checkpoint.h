@@ -55,6 +55,8 @@ typedef struct sw_checkpoint_result {
     uint64_t bytes_read;
     uint64_t bytes_written;
     uint32_t files;
+    uint32_t tensors;   /**< diff: names on either side */
+    uint32_t different; /**< diff: those that differ, the training state as one */
 } sw_checkpoint_result;
 
 /**

@@ -250,7 +250,9 @@ sw_status sw_checkpoint_diff(const char *a, const char *b, const sw_checkpoint_o
     if (result != NULL)
         *result = (sw_checkpoint_result){.elements = elements_of(left),
                                          .bytes_read = diff.bytes_read,
-                                         .files = left->n_files + right->n_files};
+                                         .files = left->n_files + right->n_files,
+                                         .tensors = diff.n_tensors,
+                                         .different = diff.n_different};
     if (diff.n_different == 0)
         return SW_OK;
     return SW_FAIL(err, SW_E_FORMAT, "each is a finding of its own",

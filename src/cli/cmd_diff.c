@@ -1,6 +1,7 @@
 /* `shardwright diff`: how two checkpoints differ. The differences are the result, as those of diff(1) are. */
 #include "base/status.h"
 #include "cli/checkpoint.h"
+#include "io/json_write.h"
 #include "plan/explain_text.h"
 
 enum { OPT_THREADS, OPT_QUIET, OPT_JSON };
@@ -9,7 +10,7 @@ enum { OPT_THREADS, OPT_QUIET, OPT_JSON };
 static const sw_option options[] = {
     [OPT_THREADS] = SW_OPTION_THREADS,
     [OPT_QUIET]   = { "quiet", 'q', NULL, "no progress and no differences, only whether there are any" },
-    [OPT_JSON]    = { "json",  0,   NULL, "write differences as findings in JSON on standard error" },
+    [OPT_JSON]    = { "json",  0,   NULL, "write the result as JSON, and differences as findings in JSON on standard error" },
     { 0 },
 };
 // clang-format on
@@ -29,6 +30,27 @@ static void put_differences(const sw_report *report, sw_buffer *out)
     }
 }
 
+static void put_json(const sw_work *work, char *const *paths, sw_buffer *out)
+{
+    const sw_checkpoint_result *result = &work->result;
+    sw_json_writer w;
+
+    sw_json_write_init(&w, out, false);
+    sw_json_begin_object(&w);
+    sw_json_key(&w, "first");
+    sw_json_put_string(&w, paths[0]);
+    sw_json_key(&w, "second");
+    sw_json_put_string(&w, paths[1]);
+    sw_json_key(&w, "tensors");
+    sw_json_put_u64(&w, result->tensors);
+    sw_json_key(&w, "different");
+    sw_json_put_u64(&w, result->different);
+    sw_json_key(&w, "bytes_read");
+    sw_json_put_u64(&w, result->bytes_read);
+    sw_json_end_object(&w);
+    sw_buffer_putc(out, '\n');
+}
+
 static sw_status run_diff(sw_run *run, sw_error *err)
 {
     sw_report *differences SW_AUTO(drop_report) = NULL;
@@ -43,8 +65,13 @@ static sw_status run_diff(sw_run *run, sw_error *err)
     sw_work_end(&work);
     if (sw_arguments_has(&run->arguments, OPT_QUIET))
         return status;
-    put_differences(differences, &run->out);
     run->shows_out = true;
+    if (sw_arguments_has(&run->arguments, OPT_JSON)) {
+        if (work.result.files > 0) /* they were compared */
+            put_json(&work, paths, &run->out);
+        return status;
+    }
+    put_differences(differences, &run->out);
     if (status == SW_OK)
         sw_text_line(&run->out, "%s and %s hold the same", paths[0], paths[1]);
     return status;

@@ -303,7 +303,7 @@ static bool is_zero(const sw_checkpoint_result *result)
 {
     static const sw_checkpoint_result zero;
 
-    return memcmp(result, &zero, offsetof(sw_checkpoint_result, files)) == 0 && result->files == 0;
+    return memcmp(result, &zero, offsetof(sw_checkpoint_result, different)) == 0 && result->different == 0;
 }
 
 /* A call with options and a result. */
@@ -311,7 +311,7 @@ static bool is_zero(const sw_checkpoint_result *result)
     static outcome name(trial *t)                                                                            \
     {                                                                                                        \
         sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;                                          \
-        sw_checkpoint_result result = {9, 9, 9, 9, 9, 9};                                                    \
+        sw_checkpoint_result result = {9, 9, 9, 9, 9, 9, 9, 9};                                              \
         options.no_sync = true;                                                                              \
         sw_status status = call;                                                                             \
         return (outcome){status, CLEAR(result, is_zero(&result)) && status != SW_OK};                        \
