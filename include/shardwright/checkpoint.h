@@ -19,10 +19,10 @@ extern "C" {
 
 /** How far a long work is. */
 typedef struct sw_progress {
-    const char *stage; /**< "read", "copy", "sync", "check": documented words */
+    const char *stage; /**< "check", "copy", "write" (init), "sync" */
     uint64_t done;
     uint64_t total;   /**< 0 while unknown */
-    const char *unit; /**< "bytes", "tensors" */
+    const char *unit; /**< "bytes" */
 } sw_progress;
 
 /** Called now and then from the calling thread. Return false to stop; the call then fails tidily. */

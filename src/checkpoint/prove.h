@@ -21,7 +21,12 @@ sw_status sw_prove_tensor(const sw_store *store, uint32_t tensor, sw_proof *proo
 sw_status sw_prove_store(const sw_store *store, sw_proof *proof, sw_error *err);
 sw_status sw_prove_target(const sw_store *source, const sw_target *target, sw_proof *proof, sw_error *err);
 
-/* Copies in a target whose hashes are filled in: the same bytes give the same hash. */
+/*
+ * Copies in a target whose hashes are filled in: the same bytes give the same hash. Copies in some of their
+ * ranges only (key heads in a fused weight, say) have no hash of their own; they, too, are what the engine
+ * took from the one owner of these ranges in the source, so that they differ only when the source was written
+ * to between two reads. Of that every whole copy is a witness, and so is each checksum of the source.
+ */
 sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_error *err);
 
 /*

@@ -267,8 +267,13 @@ static sw_status name_it(const sw_publication *publication, bool *has_old, sw_er
     struct stat about;
 
     *has_old = publication->choices.replace && lstat(publication->out, &about) == 0;
-    if (!*has_old)
-        return sw_disk_rename(publication->partial, publication->out, err);
+    if (!*has_old) {
+        sw_status status = sw_disk_rename(publication->partial, publication->out, err);
+        if (status == SW_OK || lstat(publication->out, &about) != 0)
+            return status;
+        return SW_FAIL(err, SW_E_IO, "give another folder, or --replace to exchange it",
+                       "%s: was not there at the start, and is now: it stays as it is", publication->out);
+    }
     SW_TRY(check_out(publication, err)); /* it may have changed while we wrote */
     return sw_disk_exchange(publication->partial, publication->out, err);
 }
@@ -283,6 +288,9 @@ sw_status sw_publish_end(sw_publication *publication, sw_error *err)
         SW_TRY(sync_files(publication->partial, err));
     SW_TRY(name_it(publication, &has_old, err));
     sw_status status = publication->choices.no_sync ? SW_OK : sw_disk_sync_folder(folder, err);
+    if (status != SW_OK)
+        sw_error_context(err, "%s: is there and whole, but its name may not be on the disk yet",
+                         publication->out);
     /* The old one goes only when the new name is on the disk. If it stays, the next run removes it. */
     if (status == SW_OK && has_old)
         SW_IGNORE(sw_disk_remove_tree(publication->partial, NULL));

@@ -15,7 +15,7 @@
 #include "plan/layout.h"
 #include "plan/plan_data.h"
 
-enum { NO_EXPERT = -1, SHOWN = 200, LONGEST_FQN = SW_MAX_NAME_BYTES };
+enum { NO_EXPERT = -1, SHOWN = 200 };
 
 /* Where the plan puts a tensor. */
 typedef struct place {

@@ -289,10 +289,9 @@ static void tell_sums(const work *w)
         if (is_stale(w, i, end)) {
             sw_verify_fault(w->v, "file_stale", store->files[f].name,
                             "put the file of this checkpoint there, or write the checkpoint again",
-                            "none of the %" PRIu32
-                            " tensors in %.150s has its checksum: the file is of another "
-                            "step or run",
-                            end - i, store->files[f].name);
+                            "none of its %" PRIu32
+                            " tensors has its checksum: the file is of another step or run",
+                            end - i);
             continue;
         }
         for (; i < end; i++) {

@@ -279,10 +279,20 @@ static void an_output_that_appears_meanwhile_is_not_overwritten(void **state)
     say_in(publication.partial, "new");
     make_checkpoint("out", "other");
     assert_int_equal(sw_publish_end(&publication, &err), SW_E_IO);
-    assert_non_null(strstr(err.what, "out: cannot give it its name: File exists"));
+    assert_non_null(strstr(err.what, "out: was not there at the start, and is now: it stays as it is"));
     sw_publish_drop(&publication);
     assert_string_equal(said_by("out"), "other");
     assert_int_equal(n_names_with("partial"), 0);
+}
+
+static void a_last_sync_that_fails_says_that_the_output_is_there(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    assert_int_equal(sw_disk_fault_set("sync:after=4:error=EIO", NULL), SW_OK);
+    assert_int_equal(publish("out", false, "new", &err), SW_E_IO);
+    assert_non_null(strstr(err.what, "out: is there and whole, but its name may not be on the disk yet: "));
+    assert_string_equal(said_by("out"), "new");
 }
 
 static void a_disk_that_is_too_small_is_said_before(void **state)
@@ -444,6 +454,7 @@ int main(void)
         PUBLISH_TEST(what_is_no_checkpoint_is_never_replaced),
         PUBLISH_TEST(an_output_that_holds_the_source_is_not_replaced),
         PUBLISH_TEST(an_output_that_appears_meanwhile_is_not_overwritten),
+        PUBLISH_TEST(a_last_sync_that_fails_says_that_the_output_is_there),
         PUBLISH_TEST(a_disk_that_is_too_small_is_said_before),
         PUBLISH_TEST(what_dead_runs_left_is_removed_by_the_next),
         PUBLISH_TEST(what_is_not_ours_stays),

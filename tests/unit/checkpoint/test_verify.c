@@ -315,7 +315,7 @@ static void a_file_of_another_step_is_called_stale(void **state)
     scratch_bytes("s/dense-pp0-tp1.safetensors", bytes.bytes, bytes.length);
     sw_buffer_clear(&bytes);
     expect("s", NULL,
-           "error file_stale dense-pp0-tp1.safetensors: none of the 21 tensors in dense-pp0-tp1.safetensors "
+           "error file_stale dense-pp0-tp1.safetensors: none of its 21 tensors "
            "has its checksum: the file is of another step or run\n");
 }
 
