@@ -247,12 +247,13 @@ sw_status sw_checkpoint_diff(const char *a, const char *b, const sw_checkpoint_o
     SW_TRY(sw_store_open(&right, b, NULL, err));
     sw_diff diff = {.left = left, .right = right, .options = &choices, .report = choices.report};
     SW_TRY(sw_diff_run(&diff, err));
-    if (result != NULL)
+    if (result != NULL) {
         *result = (sw_checkpoint_result){.elements = elements_of(left),
                                          .bytes_read = diff.bytes_read,
                                          .files = left->n_files + right->n_files,
                                          .tensors = diff.n_tensors,
                                          .different = diff.n_different};
+    }
     if (diff.n_different == 0)
         return SW_OK;
     return SW_FAIL(err, SW_E_FORMAT, "each is a finding of its own",

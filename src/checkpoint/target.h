@@ -54,7 +54,7 @@ sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t 
 void sw_target_number_run(sw_target *target);
 
 /* Append the header of a file, the 8-byte length first. SW_E_LIMIT, SW_E_NO_MEMORY. */
-sw_status sw_target_header(const sw_target *target, uint32_t file, sw_buffer *out, sw_error *err);
+sw_status sw_target_header(const sw_target *target, uint32_t number, sw_buffer *out, sw_error *err);
 
 /* model.safetensors.index.json of a Hugging Face folder. */
 sw_status sw_target_index(sw_buffer *out, const sw_target *target, sw_error *err);

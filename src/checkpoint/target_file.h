@@ -9,9 +9,9 @@
 #include "checkpoint/target.h"
 
 /* A new file at `path` with the room of header and data, all of it zero. */
-sw_status sw_target_file_create(const sw_target *target, uint32_t file, const char *path, sw_error *err);
+sw_status sw_target_file_create(const sw_target *target, uint32_t number, const char *path, sw_error *err);
 
 /* The data are all there: write the header. Not synced. */
-sw_status sw_target_file_seal(const sw_target *target, uint32_t file, const char *path, sw_error *err);
+sw_status sw_target_file_seal(const sw_target *target, uint32_t number, const char *path, sw_error *err);
 
 #endif

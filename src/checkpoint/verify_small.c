@@ -34,14 +34,15 @@ static sw_status look_at(const sw_verifying *v, const sw_small_file *said)
     bool is_there = status == SW_OK;
     if (is_there)
         status = sw_file_map_open(&map, path, UINT64_MAX, &why);
-    if (status == SW_OK)
+    if (status == SW_OK) {
         compare(v, said, map);
-    else
+    } else {
         sw_verify_fault(v,
                         status != SW_E_IO ? "file_damaged"
                         : is_there        ? "file_unreadable"
                                           : "file_missing",
                         said->name, why.help, "%s", sw_verify_without_folder(v, why.what));
+    }
     return SW_OK;
 }
 

@@ -11,14 +11,11 @@
 /* Text of one line, whatever bytes it has. */
 static void put_clean(sw_buffer *out, const char *text)
 {
-    size_t length = strlen(text);
-    char *room = sw_buffer_room(out, length);
+    size_t before = out->length;
 
-    if (room == NULL)
-        return;
-    memcpy(room, text, length);
-    sw_text_clean(room, length);
-    out->length += length;
+    sw_buffer_puts(out, text);
+    if (!out->failed)
+        sw_text_clean(out->bytes + before, out->length - before);
 }
 
 static void put_help(sw_buffer *out, const char *help)
