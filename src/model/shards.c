@@ -184,11 +184,12 @@ static sw_status remark_missing_files(sw_model *model, const sw_shards *shards, 
                 memcmp(shards->names[after], shards->names[first], prefix) != 0)
                 break;
         }
-        if (n > after - first)
+        if (n > after - first) {
             SW_TRY(sw_model_remark(model, SW_SEVERITY_WARNING, "files_missing", "",
                                    "download the missing files; the index would tell what they hold", err,
                                    "%" PRIu64 " of %" PRIu64 " files are missing beside %s",
                                    n - (after - first), n, shards->names[first]));
+        }
     }
     return SW_OK;
 }
