@@ -54,6 +54,7 @@ function(sw_program name)
     add_library(sw_${arg_FOLDER} OBJECT ${sources})
     target_link_libraries(sw_${arg_FOLDER} PRIVATE sw_flags PkgConfig::SW_DEPS Threads::Threads)
     target_sources(sw_internal PRIVATE $<TARGET_OBJECTS:sw_${arg_FOLDER}>)
+    target_link_libraries(sw_internal PRIVATE ${CMAKE_DL_LIBS}) # plugins
   endif()
   file(GLOB main CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${arg_FOLDER}/main.c")
   if(NOT main)

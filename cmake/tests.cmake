@@ -18,6 +18,15 @@ function(sw_cmocka_test label folder source)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120)
 endfunction()
 
+# A library for the tests of --plugin: tests/plugins/<name>.so.
+function(sw_test_plugin source)
+  get_filename_component(stem "${source}" NAME_WE)
+  add_library(plugin.${stem} MODULE "${source}")
+  set_target_properties(plugin.${stem} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${stem} SUFFIX .so LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/plugins")
+  target_link_libraries(plugin.${stem} PRIVATE sw_flags)
+endfunction()
+
 # A fuzz target's corpus replayed by a plain program, so that every build checks it.
 function(sw_fuzz_replay source)
   get_filename_component(stem "${source}" NAME_WE)

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "mesh.h"
 #include "model.h"
+#include "plugin.h"
 #include "report.h"
 
 #ifdef __cplusplus
@@ -190,6 +191,15 @@ SW_API SW_MUST_CHECK sw_status sw_overrides_create(sw_overrides **out, sw_error 
 
 /** Free a list. NULL is fine. */
 SW_API void sw_overrides_destroy(sw_overrides *overrides);
+
+/**
+ * Make the functions of a plugin known to this list by their names, which are copied. Entries are checked
+ * when they are added, so this comes before those that name one of them. A refused plugin changes nothing.
+ *
+ * @return SW_OK; SW_E_ARGUMENT: a name is not as shardwright/plugin.h says; SW_E_LIMIT; SW_E_NO_MEMORY
+ */
+SW_API SW_MUST_CHECK sw_status sw_overrides_register(sw_overrides *overrides, const sw_plugin *plugin,
+                                                     sw_error *err);
 
 /** Append the entries of a YAML file. */
 SW_API SW_MUST_CHECK sw_status sw_overrides_add_file(sw_overrides *overrides, const char *path,

@@ -23,6 +23,7 @@
 #include "mesh.h"
 #include "model.h"
 #include "plan.h"
+#include "plugin.h"
 #include "report.h"
 #include "version.h"
 

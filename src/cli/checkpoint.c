@@ -101,6 +101,7 @@ enum {
     OPT_NO_SP,
     OPT_LOSS_PARALLEL,
     OPT_OVERRIDES,
+    OPT_PLUGIN,
     OPT_STRICT,
     OPT_ALLOW_UNCOVERED,
     OPT_OUTPUT,
@@ -118,6 +119,7 @@ const sw_option sw_planned_options[] = {
     [OPT_NO_SP]           = SW_OPTION_NO_SP,
     [OPT_LOSS_PARALLEL]   = SW_OPTION_LOSS_PARALLEL,
     [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
+    [OPT_PLUGIN]          = SW_OPTION_PLUGIN,
     [OPT_STRICT]          = SW_OPTION_STRICT,
     [OPT_ALLOW_UNCOVERED] = SW_OPTION_ALLOW_UNCOVERED,
     [OPT_OUTPUT]          = SW_OPTION_OUTPUT_FOLDER,
@@ -131,14 +133,15 @@ const sw_option sw_planned_options[] = {
 
 static const sw_work_rows planned_rows = {OPT_OUTPUT, OPT_REPLACE, OPT_THREADS, OPT_QUIET, OPT_JSON};
 
-static const sw_planning_rows plan_rows = {OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_NO_SP,
-                                           OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
+static const sw_planning_rows plan_rows = {
+    OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_PLUGIN, OPT_NO_SP,
+    OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
 /* A plan file has been planned already: whatever planning takes does not go with it. */
 static sw_status check_line(const sw_arguments *arguments, sw_error *err)
 {
-    static const uint32_t rows[] = {OPT_MESH,      OPT_EP,     OPT_NO_SP,          OPT_LOSS_PARALLEL,
-                                    OPT_OVERRIDES, OPT_STRICT, OPT_ALLOW_UNCOVERED};
+    static const uint32_t rows[] = {OPT_MESH,      OPT_EP,     OPT_NO_SP,  OPT_LOSS_PARALLEL,
+                                    OPT_OVERRIDES, OPT_PLUGIN, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
     for (size_t i = 0; i < SW_COUNT(rows); i++)
         SW_TRY(sw_arguments_exclude(arguments, OPT_PLAN, rows[i], err));

@@ -17,6 +17,7 @@ enum {
     OPT_NO_SP,
     OPT_LOSS_PARALLEL,
     OPT_OVERRIDES,
+    OPT_PLUGIN,
     OPT_STRICT,
     OPT_ALLOW_UNCOVERED,
     OPT_OUTPUT,
@@ -32,6 +33,7 @@ static const sw_option options[] = {
     [OPT_NO_SP]           = SW_OPTION_NO_SP,
     [OPT_LOSS_PARALLEL]   = SW_OPTION_LOSS_PARALLEL,
     [OPT_OVERRIDES]       = SW_OPTION_OVERRIDES,
+    [OPT_PLUGIN]          = SW_OPTION_PLUGIN,
     [OPT_STRICT]          = SW_OPTION_STRICT,
     [OPT_ALLOW_UNCOVERED] = SW_OPTION_ALLOW_UNCOVERED,
     [OPT_OUTPUT]          = { "output",          'o', "FILE", "write the plan file; - is standard output" },
@@ -42,8 +44,9 @@ static const sw_option options[] = {
 };
 // clang-format on
 
-static const sw_planning_rows rows = {OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_NO_SP,
-                                      OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
+static const sw_planning_rows rows = {
+    OPT_MESH,          OPT_EP,     OPT_OVERRIDES,      OPT_PLUGIN, OPT_NO_SP,
+    OPT_LOSS_PARALLEL, OPT_STRICT, OPT_ALLOW_UNCOVERED};
 
 static sw_status print_plan(sw_run *run, const sw_plan *plan, bool as_file, sw_error *err)
 {

@@ -5,11 +5,12 @@
 #include "io/json_write.h"
 #include "plan/roles_report.h"
 
-enum { OPT_OVERRIDES, OPT_ALL, OPT_JSON };
+enum { OPT_OVERRIDES, OPT_PLUGIN, OPT_ALL, OPT_JSON };
 
 // clang-format off
 static const sw_option options[] = {
     [OPT_OVERRIDES] = SW_OPTION_OVERRIDES,
+    [OPT_PLUGIN]    = SW_OPTION_PLUGIN,
     [OPT_ALL]       = { "all",  'a', NULL, "a line for each name, not for each pattern of names" },
     [OPT_JSON]      = { "json", 0,   NULL, "write JSON, also of errors" },
     { 0 },
@@ -67,7 +68,7 @@ static sw_status run_roles(sw_run *run, sw_error *err)
     work w SW_AUTO(drop_work) = {0};
     const sw_arguments *arguments = &run->arguments;
 
-    SW_TRY(sw_input_overrides(&w.overrides, arguments, OPT_OVERRIDES, err));
+    SW_TRY(sw_input_overrides(&w.overrides, arguments, OPT_OVERRIDES, OPT_PLUGIN, err));
     SW_TRY(sw_model_open(&w.model, arguments->operands[0], err));
     SW_TRY(sw_role_lines_make(&w.lines, w.model, w.overrides, sw_arguments_has(arguments, OPT_ALL), err));
     if (!sw_arguments_has(arguments, OPT_JSON))
@@ -79,7 +80,7 @@ static sw_status run_roles(sw_run *run, sw_error *err)
 const sw_command sw_command_roles = {
     .name = "roles",
     .summary = "show the role of each parameter, and the rule that gave it",
-    .usage = "MODEL [--overrides FILE] [--all] [--json]",
+    .usage = "MODEL [--overrides FILE] [--plugin FILE] [--all] [--json]",
     .description =
         "Show what each parameter of MODEL is, and which rule says so. Names that differ by numbers of\n"
         "layers or experts only are one line. `shardwright explain --rules` shows the rules.\n",

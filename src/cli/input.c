@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cli/plugin.h"
 
 sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t mesh_row, uint32_t ep_row,
                         sw_error *err)
@@ -19,10 +20,16 @@ sw_status sw_input_mesh(sw_mesh **out, const sw_arguments *arguments, uint32_t m
     return status;
 }
 
-sw_status sw_input_overrides(sw_overrides **out, const sw_arguments *arguments, uint32_t row, sw_error *err)
+sw_status sw_input_overrides(sw_overrides **out, const sw_arguments *arguments, uint32_t row,
+                             uint32_t plugin_row, sw_error *err)
 {
-    if (!sw_arguments_has(arguments, row))
+    const char *path = arguments->values[row];
+    const char *plugin = arguments->values[plugin_row];
+
+    if (path == NULL && plugin == NULL)
         return SW_OK;
     SW_TRY(sw_overrides_create(out, err));
-    return sw_overrides_add_file(*out, arguments->values[row], err);
+    if (plugin != NULL)
+        SW_TRY(sw_plugin_register(*out, plugin, err));
+    return path == NULL ? SW_OK : sw_overrides_add_file(*out, path, err);
 }

@@ -18,7 +18,7 @@ sw_status sw_planning_make(sw_planning *p, sw_run *run, const sw_planning_rows *
     sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
 
     SW_TRY(sw_input_mesh(&p->mesh, arguments, rows->mesh, rows->ep, err));
-    SW_TRY(sw_input_overrides(&p->overrides, arguments, rows->overrides, err));
+    SW_TRY(sw_input_overrides(&p->overrides, arguments, rows->overrides, rows->plugin, err));
     SW_TRY(open(&p->model, arguments->operands[0], err));
     choices.no_sequence_parallel = sw_arguments_has(arguments, rows->no_sp);
     choices.loss_parallel = sw_arguments_has(arguments, rows->loss_parallel);

@@ -29,6 +29,7 @@ typedef struct sw_planning_rows {
     uint32_t mesh;
     uint32_t ep;
     uint32_t overrides;
+    uint32_t plugin;
     uint32_t no_sp;
     uint32_t loss_parallel;
     uint32_t strict;

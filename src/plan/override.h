@@ -7,6 +7,7 @@
 #define SW_PLAN_OVERRIDE_H
 
 #include "plan/plan_data.h"
+#include "plan/registry.h"
 #include "plan/role.h"
 
 /* A contract field: names in the order given, each with a placement per axis. */
@@ -65,6 +66,7 @@ typedef struct sw_arch_rules {
 
 struct sw_overrides {
     sw_arena *arena;
+    sw_registry registry; /* functions that entries may name */
     sw_override_entry *entries;
     uint32_t n_entries;
     uint32_t capacity;

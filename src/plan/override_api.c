@@ -25,6 +25,7 @@ sw_status sw_overrides_create(sw_overrides **out, sw_error *err)
         sw_free(made);
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a list of overrides");
     }
+    made->registry = sw_registry_built_in;
     made->derive = true;
     *out = made;
     return SW_OK;
@@ -235,10 +236,10 @@ static sw_status copy_registered(const adding *a, const char *field, sw_registry
     if (name == NULL)
         return SW_OK;
     SW_TRY(copy_name(a, field, name, out));
-    if (sw_registry_has(kind, name))
+    if (sw_registry_has(&a->overrides->registry, kind, name))
         return SW_OK;
     char help[96] = "see docs/formats/overrides.md for the names";
-    const char *near_ = sw_registry_nearest(kind, name);
+    const char *near_ = sw_registry_nearest(&a->overrides->registry, kind, name);
     if (near_ != NULL)
         (void)snprintf(help, sizeof help, "did you mean '%s'?", near_);
     return SW_FAIL(a->err, SW_E_ARGUMENT, help, "override of '%.200s': %s: unknown function '%.200s'",

@@ -8,7 +8,6 @@
 #define SW_PLAN_OVERRIDE_ENTRY_H
 
 #include "plan/override.h"
-#include "plan/registry.h"
 
 enum {
     SW_OVERRIDE_MAX_ENTRIES = 16384, /* of one list */

@@ -284,12 +284,11 @@ static sw_status take_target(sw_reader *r, const sw_yaml_node *value, void *slot
 static sw_status take_registered(const sw_reader *r, const sw_yaml_node *value, sw_registry_kind kind,
                                  const char **out)
 {
-    size_t n = 0;
-    const char *const *names = sw_registry_names(kind, &n);
+    const sw_registry_names *known = &r->into->registry.of[kind];
 
     SW_TRY(take_word(r, value, out));
-    if (!sw_registry_has(kind, *out))
-        return sw_reader_unknown(r, value, "function", *out, names, n);
+    if (!sw_registry_has(&r->into->registry, kind, *out))
+        return sw_reader_unknown(r, value, "function", *out, known->names, known->n_names);
     return SW_OK;
 }
 

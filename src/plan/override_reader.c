@@ -23,20 +23,35 @@ sw_status sw_reader_fail(const sw_reader *r, const sw_yaml_node *at, const char 
                    r->field == NULL ? "" : r->field, r->field == NULL ? "" : ": ", what);
 }
 
+/* "known: a, b", cut off between two words where it gets too long. */
+static void list_words(char *out, size_t capacity, const char *const *words, size_t n_words)
+{
+    static const char more[] = ", ...";
+    size_t used = 0;
+
+    for (size_t i = 0; i < n_words; i++) {
+        const char *before = i == 0 ? "known: " : ", ";
+        size_t needed = strlen(before) + strlen(words[i]);
+        bool is_last = i + 1 == n_words;
+        bool fits = used + needed + (is_last ? 1 : sizeof more) <= capacity;
+        used +=
+            (size_t)snprintf(out + used, capacity - used, "%s%s", fits ? before : more, fits ? words[i] : "");
+        if (!fits)
+            return;
+    }
+}
+
 sw_status sw_reader_unknown(const sw_reader *r, const sw_yaml_node *at, const char *kind, const char *word,
                             const char *const *words, size_t n_words)
 {
-    char help[sizeof r->err->help];
+    char help[sizeof r->err->help] = "";
     const char *near_ = sw_nearest(word, words, n_words);
-    size_t used = 0;
 
     if (near_ != NULL) {
         (void)snprintf(help, sizeof help, "did you mean '%s'?", near_);
-        return sw_reader_fail(r, at, help, "unknown %s '%.200s'", kind, word);
+    } else {
+        list_words(help, sizeof help, words, n_words);
     }
-    for (size_t i = 0; i < n_words && used < sizeof help; i++)
-        used +=
-            (size_t)snprintf(help + used, sizeof help - used, "%s%s", i == 0 ? "known: " : ", ", words[i]);
     return sw_reader_fail(r, at, help, "unknown %s '%.200s'", kind, word);
 }
 

@@ -9,42 +9,23 @@
 static const char *const wrappers[] = {"cp_attention", "cp_ring", "cp_ulysses"};
 static const char *const computes[] = {"ep_experts", "grouped_experts"};
 
-static const struct registry {
-    const char *const *names;
-    size_t n_names;
-} registries[] = {
-    [SW_REGISTRY_WRAPPER] = {wrappers, SW_COUNT(wrappers)},
-    [SW_REGISTRY_COMPUTE] = {computes, SW_COUNT(computes)},
+const sw_registry sw_registry_built_in = {
+    .of[SW_REGISTRY_WRAPPER] = {wrappers, SW_COUNT(wrappers)},
+    .of[SW_REGISTRY_COMPUTE] = {computes, SW_COUNT(computes)},
 };
 
-_Static_assert(SW_COUNT(registries) == SW_REGISTRY_KIND_COUNT_, "names for every kind");
-
-const char *const *sw_registry_names(sw_registry_kind kind, size_t *n_names)
+bool sw_registry_has(const sw_registry *registry, sw_registry_kind kind, const char *name)
 {
-    *n_names = registries[kind].n_names;
-    return registries[kind].names;
-}
+    const sw_registry_names *of = &registry->of[kind];
 
-bool sw_registry_has(sw_registry_kind kind, const char *name)
-{
-    for (size_t i = 0; i < registries[kind].n_names; i++) {
-        if (strcmp(registries[kind].names[i], name) == 0)
+    for (size_t i = 0; i < of->n_names; i++) {
+        if (strcmp(of->names[i], name) == 0)
             return true;
     }
     return false;
 }
 
-bool sw_registry_has_wrapper(const char *name)
+const char *sw_registry_nearest(const sw_registry *registry, sw_registry_kind kind, const char *name)
 {
-    return sw_registry_has(SW_REGISTRY_WRAPPER, name);
-}
-
-bool sw_registry_has_compute(const char *name)
-{
-    return sw_registry_has(SW_REGISTRY_COMPUTE, name);
-}
-
-const char *sw_registry_nearest(sw_registry_kind kind, const char *name)
-{
-    return sw_nearest(name, registries[kind].names, registries[kind].n_names);
+    return sw_nearest(name, registry->of[kind].names, registry->of[kind].n_names);
 }

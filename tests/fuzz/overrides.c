@@ -52,8 +52,10 @@ static void check_entry(const sw_override_entry *e)
         for (uint32_t k = 0; k < layout->n_segments; k++)
             require(layout->segments[k].extent > 0);
     }
-    require(e->inner_wrapper == NULL || sw_registry_has_wrapper(e->inner_wrapper));
-    require(e->local_compute == NULL || sw_registry_has_compute(e->local_compute));
+    require(e->inner_wrapper == NULL ||
+            sw_registry_has(&sw_registry_built_in, SW_REGISTRY_WRAPPER, e->inner_wrapper));
+    require(e->local_compute == NULL ||
+            sw_registry_has(&sw_registry_built_in, SW_REGISTRY_COMPUTE, e->local_compute));
 }
 
 static void check_rules(const sw_role_rules *rules)

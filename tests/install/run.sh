@@ -26,6 +26,13 @@ check_output() {
     diff -u --label expected --label printed "$root/tests/install/plan_model.txt" "$scratch/printed" || fail "$1 prints something else"
 }
 
+# check_plugin PROGRAM PLUGIN: an override names its function.
+check_plugin() {
+    "$1" plan "$model" --mesh tp=4 --overrides "$root/examples/plugin.yaml" --plugin "$2" >"$scratch/printed" ||
+        fail "$1 does not take $2"
+    grep -q 'computed by acme_mlp (local_compute)' "$scratch/printed" || fail "$2 is not named in the plan"
+}
+
 # try KIND BUILD_SHARED_LIBS BUILD_TYPE
 try() {
     kind=$1
@@ -47,10 +54,15 @@ try() {
     run_quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror "$root/examples/plan_model.c" \
         $(pkg-config --cflags --libs shardwright) -o "$scratch/plan_model-pc-$kind"
     check_output "$scratch/plan_model-pc-$kind"
+    # shellcheck disable=SC2046
+    run_quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror -shared -fPIC "$root/examples/plugin.c" \
+        $(pkg-config --cflags shardwright) -o "$scratch/plugin-pc-$kind.so"
+    check_plugin "$prefix/bin/shardwright" "$scratch/plugin-pc-$kind.so"
 
     run_quietly cmake -S "$root/examples" -B "$scratch/examples-$kind" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
     run_quietly cmake --build "$scratch/examples-$kind"
     check_output "$scratch/examples-$kind/plan_model"
+    check_plugin "$prefix/bin/shardwright" "$scratch/examples-$kind/plugin.so"
 
     "$prefix/bin/shardwright" --version >/dev/null || fail "the installed program does not run"
     for page in "$root"/docs/man/*.1; do

@@ -291,6 +291,15 @@ static outcome overrides_add(trial *t)
     return (outcome){status, status != SW_OK};
 }
 
+static outcome overrides_register(trial *t)
+{
+    static const sw_plugin none = {.struct_size = sizeof none};
+    sw_status status =
+        sw_overrides_register(ARG(overrides, api.overrides), ARG(plugin, &none), ARG(err, &t->err));
+
+    return (outcome){status, status != SW_OK};
+}
+
 static outcome overrides_set_derive(trial *t)
 {
     sw_overrides_set_derive(ARG(overrides, api.overrides), true);
@@ -385,6 +394,7 @@ static const row rows[] = {
     {"sw_overrides_add_text",  FAILS,   overrides_add_text,   "name"},
     {"sw_overrides_create",    FAILS,   overrides_create,     ""},
     {"sw_overrides_destroy",   ACTS,    overrides_destroy,    ""},
+    {"sw_overrides_register",  FAILS,   overrides_register,   ""},
     {"sw_overrides_set_derive",ACTS,    overrides_set_derive, ""},
     {"sw_placement_equal",     ANSWERS, placement_equal,      ""},
     {"sw_placement_text",      ANSWERS, placement_text,       "text"},

@@ -26,6 +26,11 @@ static sw_status overrides_add(const void *given, sw_error *err)
     return sw_overrides_add(api.overrides, given, err);
 }
 
+static sw_status overrides_register(const void *given, sw_error *err)
+{
+    return sw_overrides_register(api.overrides, given, err);
+}
+
 static sw_status shard(const void *given, sw_error *err)
 {
     return sw_checkpoint_shard(scratch("model"), api.plan, scratch("out"), given, NULL, err);
@@ -71,16 +76,17 @@ typedef struct row {
 
 // clang-format off
 static const row rows[] = {
-    {plan_create,   "sw_plan_options",    "start from SW_PLAN_OPTIONS_INIT"},
-    {plan_explain,  "sw_explain_options", "start from SW_EXPLAIN_OPTIONS_INIT"},
-    {overrides_add, "sw_override",        "set struct_size = sizeof(sw_override)"},
-    {init,          "sw_init_options",    "start from SW_INIT_OPTIONS_INIT"},
-    {init_choices,  CHECKPOINT},
-    {shard,         CHECKPOINT},
-    {merge,         CHECKPOINT},
-    {reshard,       CHECKPOINT},
-    {verify,        CHECKPOINT},
-    {diff,          CHECKPOINT},
+    {plan_create,        "sw_plan_options",    "start from SW_PLAN_OPTIONS_INIT"},
+    {plan_explain,       "sw_explain_options", "start from SW_EXPLAIN_OPTIONS_INIT"},
+    {overrides_add,      "sw_override",        "set struct_size = sizeof(sw_override)"},
+    {overrides_register, "sw_plugin",          "set struct_size = sizeof(sw_plugin)"},
+    {init,               "sw_init_options",    "start from SW_INIT_OPTIONS_INIT"},
+    {init_choices,       CHECKPOINT},
+    {shard,              CHECKPOINT},
+    {merge,              CHECKPOINT},
+    {reshard,            CHECKPOINT},
+    {verify,             CHECKPOINT},
+    {diff,               CHECKPOINT},
 };
 // clang-format on
 
@@ -112,6 +118,7 @@ static void the_first_version_of_each_struct_is_taken(void **state)
     sw_explain_options explaining = {.struct_size = offsetof(sw_explain_options, rank) + sizeof(uint32_t)};
     sw_override entry = {.struct_size = offsetof(sw_override, local_compute) + sizeof(char *),
                          .match = "model.norm"};
+    sw_plugin plugin = {.struct_size = offsetof(sw_plugin, local_computes) + sizeof(char **)};
     sw_init_options making = {.struct_size = offsetof(sw_init_options, scale) + sizeof(double)};
     sw_checkpoint_options copying = {.struct_size =
                                          offsetof(sw_checkpoint_options, report) + sizeof(sw_report *)};
@@ -122,6 +129,7 @@ static void the_first_version_of_each_struct_is_taken(void **state)
     assert_int_equal(sw_plan_create(&plan, api.model, api.mesh, &planning, NULL), SW_OK);
     assert_int_equal(sw_plan_explain(plan, &explaining, &text, NULL, NULL), SW_OK);
     assert_int_equal(overrides_add(&entry, NULL), SW_OK);
+    assert_int_equal(overrides_register(&plugin, NULL), SW_OK);
     assert_int_equal(sw_checkpoint_init(scratch("model"), scratch("out"), &making, &copying, NULL, NULL),
                      SW_OK);
     sw_text_free(text);

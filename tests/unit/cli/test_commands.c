@@ -208,7 +208,7 @@ static void command_lines_that_are_wrong(void **state)
                "shardwright: options --check and --all exclude each other\nhelp: give one of them\n");
     line_fails("roles", 2,
                "shardwright: roles needs 1 operand, 0 given\n"
-               "help: usage: shardwright roles MODEL [--overrides FILE] [--all] [--json]\n");
+               "help: usage: shardwright roles MODEL [--overrides FILE] [--plugin FILE] [--all] [--json]\n");
     line_fails("roles ''", 1,
                "shardwright: : no such file or folder\nhelp: check the path and its permissions\n");
 }
