@@ -27,8 +27,8 @@ static sw_status open_library(void **out, const char *path, sw_error *err)
     *out = dlopen(strchr(path, '/') == NULL ? here : path, RTLD_NOW | RTLD_LOCAL);
     if (*out != NULL)
         return SW_OK;
-    const char *why =
-        dlerror(); // NOLINT(concurrency-mt-unsafe): of this thread, in the C libraries we build with
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): what the C library keeps for this thread
+    const char *why = dlerror();
     return SW_FAIL(err, SW_E_FORMAT, "build it as a shared library: cc -shared -fPIC FILE.c -o FILE.so",
                    "%.200s: cannot load: %.250s", path, why == NULL ? "no reason is given" : why);
 }
