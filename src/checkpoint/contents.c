@@ -296,29 +296,49 @@ static sw_status visit_opaque(void *user, const sw_header_tensor *tensor, sw_err
     return to->word == NULL ? no_memory(r->m) : SW_OK;
 }
 
+static sw_status read_opaque_of(opaque_reader *reader, const char *file)
+{
+    const sw_header_visitor visitor = {reader, NULL, visit_opaque};
+    sw_file_map head SW_AUTO(sw_file_map_close) = {0};
+    uint64_t file_bytes = 0;
+    uint64_t data_begin = 0;
+
+    if (sw_file_kind_of(file) != SW_FILE_REGULAR)
+        return SW_OK; /* an index alone */
+    SW_TRY(sw_header_map(&head, file, &file_bytes, &data_begin, reader->m->err));
+    return sw_header_walk(head, data_begin, file, &visitor, reader->m->err);
+}
+
+static void drop_flags(bool **flags)
+{
+    sw_free(*flags);
+}
+
 /* Headers of files with such tensors once more; *out stays NULL when there are none. */
 static sw_status read_opaque(const making *m, const sw_tensor_list *list, opaque **out)
 {
     opaque_reader reader = {.m = m, .list = list};
-    const sw_header_visitor visitor = {&reader, NULL, visit_opaque};
-    uint32_t done = UINT32_MAX; /* the file that was read last: tensors of a file stand together */
+    bool *has_opaque SW_AUTO(drop_flags) = sw_alloc_zero((size_t)list->n_files + 1, sizeof *has_opaque);
+    bool has_any = false;
 
+    if (has_opaque == NULL)
+        return no_memory(m);
     for (size_t i = 0; i < list->n_tensors; i++) {
         const sw_tensor_entry *t = &list->tensors[i];
-        sw_file_map head SW_AUTO(sw_file_map_close) = {0};
-        uint64_t file_bytes = 0;
-        uint64_t data_begin = 0;
-        if (t->dtype != SW_DTYPE_UNKNOWN || t->file >= list->n_files || t->file == done ||
-            sw_file_kind_of(list->files[t->file]) != SW_FILE_REGULAR)
+        if (t->dtype != SW_DTYPE_UNKNOWN || t->file >= list->n_files)
             continue;
-        if (*out == NULL)
-            *out = sw_alloc_zero(list->n_tensors, sizeof **out);
-        if (*out == NULL)
-            return no_memory(m);
-        reader.found = *out;
-        done = t->file;
-        SW_TRY(sw_header_map(&head, list->files[done], &file_bytes, &data_begin, m->err));
-        SW_TRY(sw_header_walk(head, data_begin, list->files[done], &visitor, m->err));
+        has_opaque[t->file] = true;
+        has_any = true;
+    }
+    if (!has_any)
+        return SW_OK;
+    *out = sw_alloc_zero(list->n_tensors, sizeof **out);
+    if (*out == NULL)
+        return no_memory(m);
+    reader.found = *out;
+    for (uint32_t f = 0; f < list->n_files; f++) {
+        if (has_opaque[f])
+            SW_TRY(read_opaque_of(&reader, list->files[f]));
     }
     return SW_OK;
 }
