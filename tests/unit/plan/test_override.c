@@ -29,8 +29,8 @@ static void only_the_given_field_is_replaced(void **state)
     (void)state;
     tiny t =
         TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
-                  .overrides = "- match: model.layers.0.mlp\n  in_dst: {hidden_states: {tp: shard(1)}}\n");
-    tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> S(1); output: P -> S(1)");
+                  .overrides = "- match: model.layers.0.mlp\n  in_src: {hidden_states: {tp: replicate}}\n");
+    tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: R -> R; output: P -> S(1)");
     tiny_contract(&t, L1 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> R; output: P -> S(1)");
     tiny_tp(&t, L0 "mlp.gate_proj.weight", "S(0)");
     tiny_tp(&t, L0 "mlp.down_proj.weight", "S(1)");
@@ -153,19 +153,19 @@ static void a_parameter_that_the_module_lacks_is_refused_with_the_nearest(void *
 static void the_later_entry_wins_whether_exact_or_pattern(void **state)
 {
     (void)state;
-    const char *general = "- match: '*.mlp'\n  in_dst: {hidden_states: {tp: shard(1)}}\n";
-    const char *single = "- match: model.layers.0.mlp\n  in_dst: {hidden_states: {tp: replicate}}\n";
+    const char *general = "- match: '*.mlp'\n  in_src: {hidden_states: {tp: replicate}}\n";
+    const char *single = "- match: model.layers.0.mlp\n  in_src: {hidden_states: {tp: shard(1)}}\n";
     char text[512];
     (void)snprintf(text, sizeof text, "%s%s", general, single);
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2", .overrides = text);
     tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> R; output: P -> S(1)");
-    tiny_contract(&t, L1 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> S(1); output: P -> S(1)");
+    tiny_contract(&t, L1 "mlp", SW_AXIS_TP, "hidden_states: R -> R; output: P -> S(1)");
     assert_int_equal(tiny_spec(&t, L0 "mlp")->n_overrides, 2);
     assert_string_equal(tiny_spec(&t, L0 "mlp")->overrides[1], "o.yaml:3 model.layers.0.mlp");
     tiny_drop(&t);
     (void)snprintf(text, sizeof text, "%s%s", single, general);
     t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2", .overrides = text);
-    tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> S(1); output: P -> S(1)");
+    tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: R -> R; output: P -> S(1)");
     tiny_drop(&t);
 }
 
@@ -206,12 +206,12 @@ static void a_pattern_without_a_contract_may_not_match_other_modules(void **stat
 static void an_entry_holds_only_when_its_axis_has_ranks(void **state)
 {
     (void)state;
-    const char *text = "- {match: model.layers.0.mlp, when: cp, in_dst: {hidden_states: {tp: shard(1)}}}\n"
-                       "- {match: model.layers.1.mlp, when: tp, in_dst: {hidden_states: {tp: shard(1)}}}\n"
-                       "- {match: nowhere, when: ep, in_dst: {hidden_states: {tp: shard(1)}}}\n";
+    const char *text = "- {match: model.layers.0.mlp, when: cp, in_src: {hidden_states: {tp: replicate}}}\n"
+                       "- {match: model.layers.1.mlp, when: tp, in_src: {hidden_states: {tp: replicate}}}\n"
+                       "- {match: nowhere, when: ep, in_src: {hidden_states: {tp: replicate}}}\n";
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2", .overrides = text);
     tiny_contract(&t, L0 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> R; output: P -> S(1)");
-    tiny_contract(&t, L1 "mlp", SW_AXIS_TP, "hidden_states: S(1) -> S(1); output: P -> S(1)");
+    tiny_contract(&t, L1 "mlp", SW_AXIS_TP, "hidden_states: R -> R; output: P -> S(1)");
     tiny_drop(&t);
 }
 
@@ -519,7 +519,7 @@ static void the_same_overrides_serve_twice(void **state)
 {
     (void)state;
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
-                       .overrides = "- match: '*.mlp'\n  in_dst: {hidden_states: {tp: shard(1)}}\n"
+                       .overrides = "- match: '*.mlp'\n  in_src: {hidden_states: {tp: replicate}}\n"
                                     "- match: model.layers.0\n  params: {}\n");
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_plan *again = NULL;

@@ -149,7 +149,7 @@ static void two_runs_give_the_same_bytes(void **state)
 static void overrides_are_not_changed_by_planning(void **state)
 {
     tiny t = TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
-                       .overrides = "- match: '*.mlp'\n  in_dst: {hidden_states: {tp: shard(1)}}\n");
+                       .overrides = "- match: '*.mlp'\n  in_src: {hidden_states: {tp: replicate}}\n");
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_plan *again = NULL;
     char *one = NULL;
@@ -221,9 +221,9 @@ static void what_is_set_wins_and_what_is_unset_is_inherited(void **state)
 {
     tiny t =
         TINY_PLAN(.config = LLAMA, .mesh = "tp=2",
-                  .overrides = "- match: model.layers.0.mlp\n  in_dst: {hidden_states: {tp: shard(1)}}\n");
+                  .overrides = "- match: model.layers.0.mlp\n  in_src: {hidden_states: {tp: replicate}}\n");
     (void)state;
-    tiny_contract(&t, L "mlp", SW_AXIS_TP, "hidden_states: S(1) -> S(1); output: P -> S(1)");
+    tiny_contract(&t, L "mlp", SW_AXIS_TP, "hidden_states: R -> R; output: P -> S(1)");
     tiny_contract(&t, "model.layers.1.mlp", SW_AXIS_TP, "hidden_states: S(1) -> R; output: P -> S(1)");
     assert_int_equal(tiny_spec(&t, L "mlp")->n_params, 3);
     tiny_drop(&t);
