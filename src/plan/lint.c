@@ -18,6 +18,7 @@
 #include "plan/lint_compute.h"
 #include "plan/lint_config.h"
 #include "plan/lint_contract.h"
+#include "plan/lint_expert.h"
 #include "plan/lint_heads.h"
 #include "plan/lint_missing.h"
 #include "plan/lint_region.h"
@@ -48,6 +49,18 @@ static void claim(linting *l, uint32_t param, uint32_t spec)
                             l->plan->specs[spec].fqn);
     }
     l->owner[param] = spec + 1;
+}
+
+/* A source of a stack that the boundary also holds alone would be stored and trained twice. */
+static void claim_source(linting *l, uint32_t param, uint32_t spec, const sw_ep_stack *stack)
+{
+    const sw_tensor_entry *t = sw_model_tensor(l->model, param);
+
+    if (l->owner[param] == spec + 1)
+        (void)sw_plan_fault(l->plan, SW_SEVERITY_ERROR, "two_owners", t->name, t->name_length,
+                            "place the stack, which stands for all experts, or none of it",
+                            "its boundary holds it twice: in the stack '%s', and alone", stack->path);
+    claim(l, param, spec);
 }
 
 /* Index of a tensor of the model by its place in the list; the list's order is not the model's. */
@@ -100,7 +113,7 @@ static void claim_stack(linting *l, const uint32_t *by_tensor, uint32_t i, const
         if (t == NULL)
             missing_in_model(l, spec, path.failed ? "" : path.bytes, path.failed ? 0 : path.length);
         else
-            claim(l, by_tensor[t - l->model->list.tensors], i);
+            claim_source(l, by_tensor[t - l->model->list.tensors], i, stack);
     }
     l->plan->is_out_of_memory = l->plan->is_out_of_memory || path.failed;
     sw_buffer_clear(&path);
@@ -117,7 +130,7 @@ static void claim_stacked(linting *l)
         for (uint32_t s = 0; s < spec->n_stacks; s++) { /* an override may have dropped the stack */
             uint32_t first = spec->stacks[s].first_param;
             if (l->model->params[first].pattern == l->model->params[i].pattern)
-                claim(l, i, plan->stacked_in[i] - 1);
+                claim_source(l, i, plan->stacked_in[i] - 1, &spec->stacks[s]);
         }
     }
 }
@@ -127,7 +140,7 @@ static void claim_all(linting *l, const uint32_t *by_tensor)
     for (uint32_t i = 0; i < l->plan->n_specs; i++) {
         const sw_spec *spec = &l->plan->specs[i];
         for (uint32_t k = 0; k < spec->n_params; k++) {
-            const sw_spec_param *p = &spec->params[k];
+            sw_spec_param *p = &spec->params[k];
             bool is_stack = false;
             for (uint32_t s = 0; s < spec->n_stacks && !is_stack; s++)
                 is_stack = spec->stacks[s].param == k ||
@@ -140,10 +153,12 @@ static void claim_all(linting *l, const uint32_t *by_tensor)
                 continue;
             }
             const sw_tensor_entry *t = find_tensor(l, spec, p->path, p->path_length);
-            if (t == NULL)
+            if (t == NULL) {
                 missing_in_model(l, spec, p->path, p->path_length);
-            else
-                claim(l, by_tensor[t - l->model->list.tensors], i);
+                continue;
+            }
+            p->param = by_tensor[t - l->model->list.tensors]; /* a plan that was loaded learns it here */
+            claim(l, p->param, i);
         }
         for (uint32_t s = 0; s < spec->n_stacks; s++)
             claim_stack(l, by_tensor, i, &spec->stacks[s]);
@@ -521,6 +536,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             const sw_spec *spec = &plan->specs[i];
             sw_lint_contract(plan, spec);
             sw_lint_region(plan, model, spec);
+            sw_lint_experts(plan, model, spec);
             sw_lint_compute(plan, spec);
             check_pair(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
