@@ -14,7 +14,9 @@
 #include "plan/cut_conflict.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
+#include "plan/intern.h"
 #include "plan/lowering.h"
+#include "plan/own_role.h"
 
 static void complain(sw_plan *plan, const sw_spec *spec, const char *code, const char *help, const char *what)
 {
@@ -29,6 +31,27 @@ static bool leaves_cut_vocabulary(const sw_spec *spec)
             return true;
     }
     return false;
+}
+
+/* The stored name whose tensor the boundary uses too; NULL: its own. */
+static const char *tied_to(const sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; spec->is_tied_alias && i < plan->n_tied; i++) {
+        if (sw_plan_find_user(plan, plan->tied[i].second) == spec)
+            return plan->tied[i].first;
+    }
+    return NULL;
+}
+
+static void complain_of_whole_head(sw_plan *plan, const sw_spec *spec)
+{
+    const char *stored = tied_to(plan, spec);
+
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "exit_mismatch", spec->fqn, spec->fqn_length,
+                        "let out_src be replicate over tp, or cut the weight along its rows",
+                        "the logits are declared cut over tp, but the weight%s%s%s is whole",
+                        stored == NULL ? "" : " (tied to ", stored == NULL ? "" : stored,
+                        stored == NULL ? "" : ")");
 }
 
 /* A sum needs summands: where nothing is cut, every rank has the whole already and the sum counts it tp
@@ -47,9 +70,7 @@ static void check_exit(sw_plan *plan, const sw_spec *spec)
                  "times");
     }
     if (plan->tp > 1 && !is_split && leaves_cut_vocabulary(spec))
-        complain(plan, spec, "exit_mismatch",
-                 "let out_src be replicate over tp, or cut the weight along its rows",
-                 "the logits are declared cut over tp, but the weight is whole");
+        complain_of_whole_head(plan, spec);
     if (spec->type == SW_BOUNDARY_MOE_MLP && plan->ep_mode == SW_EP_AXIS &&
         !sw_spec_is_split(plan, spec, SW_ON_EP))
         complain(plan, spec, "exit_mismatch", "cut the experts over ep, or leave ep out of the mesh",
@@ -130,10 +151,47 @@ static void complain_of(sw_plan *plan, const sw_spec *spec, const sw_spec_param 
 }
 
 /* The one key head of a multi-query attention is what every rank needs: whole is the same as held by all. */
-static bool is_the_only_head(const sw_model *model, const sw_facts *f)
+static bool is_the_only_head(const sw_model *model, const sw_spec_param *p, const sw_facts *f)
 {
     const sw_attributes *a = &model->config.attributes;
-    return f->layout == SW_LAYOUT_KV_HEADS && a->is_set[SW_ATTR_KV_HEADS] && a->value[SW_ATTR_KV_HEADS] == 1;
+    bool holds_keys = f->layout == SW_LAYOUT_KV_HEADS ||
+                      (p->param != UINT32_MAX && sw_own_of(model, p->param).layout == SW_LAYOUT_KV_HEADS);
+
+    return holds_keys && a->is_set[SW_ATTR_KV_HEADS] && a->value[SW_ATTR_KV_HEADS] == 1;
+}
+
+static bool is_companion(const sw_facts *f)
+{
+    return f->reason != NULL && strcmp(f->reason, "companion") == 0;
+}
+
+static bool is_row(sw_role role)
+{
+    return role == SW_ROLE_ROWWISE;
+}
+
+/* Roles that a rule of `roles:` may give to a matrix that nothing cuts, and that say what it is for. */
+static bool is_on_purpose(sw_role role)
+{
+    return role == SW_ROLE_MOE_GATE || role == SW_ROLE_SPECIAL;
+}
+
+static bool is_cut_role(sw_role role)
+{
+    return is_column(role) || is_row(role) || role == SW_ROLE_MOE_EXPERT || role == SW_ROLE_SHARED_EXPERT ||
+           role == SW_ROLE_EMBED || role == SW_ROLE_LM_HEAD;
+}
+
+/*
+ * The role of a weight in its region. A rule may take a matrix of the region's products for something that is
+ * never cut: it stays what its name says, and is whole beside the others.
+ */
+static sw_role acting_role(const sw_model *model, const sw_spec *spec, const sw_spec_param *p,
+                           const sw_facts *f)
+{
+    bool holds = is_cut_role(f->role) || is_on_purpose(f->role) || spec->local_compute != NULL;
+
+    return holds || p->param == UINT32_MAX ? f->role : sw_own_of(model, p->param).role;
 }
 
 /* Column weights of one region are cut along their output or are whole, all of them: their products meet. */
@@ -146,8 +204,8 @@ static void check_members(sw_plan *plan, const sw_model *model, const sw_spec *s
     for (uint32_t i = 0; i < spec->n_params && plan->tp > 1; i++) {
         const sw_spec_param *p = &spec->params[i];
         const sw_facts *f = &plan->facts[p->facts];
-        if (!is_column(f->role) || f->shape == NULL || f->shape->n_dims < 2 ||
-            (f->reason != NULL && strcmp(f->reason, "companion") == 0))
+        if (f->shape == NULL || f->shape->n_dims < 2 || is_companion(f) ||
+            !is_column(acting_role(model, spec, p, f)))
             continue;
         side_cut side = side_of(f);
         if (side == CUT_IN || side == CUT_ELSEWHERE) {
@@ -155,7 +213,7 @@ static void check_members(sw_plan *plan, const sw_model *model, const sw_spec *s
                         "is a column weight, and is not cut along its output over tp");
             return;
         }
-        if (side == NOT_CUT && is_the_only_head(model, f))
+        if (side == NOT_CUT && is_the_only_head(model, p, f))
             continue;
         if (first == NULL) {
             first = p;
@@ -167,6 +225,27 @@ static void check_members(sw_plan *plan, const sw_model *model, const sw_spec *s
             plan, SW_SEVERITY_ERROR, "members_disagree", spec->fqn, spec->fqn_length, alike,
             "'%.*s' and '%.*s' are column weights of one region, and are not cut alike over tp",
             (int)first->path_length, first->path, (int)p->path_length, p->path);
+        return;
+    }
+}
+
+/* A whole row weight would take features that the cut columns before it do not give. Of one whose role says
+ * so the pair tells where the exit is a partial sum (`unpaired`). */
+static void check_row(sw_plan *plan, const sw_model *model, const sw_spec *spec)
+{
+    bool is_pair = spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP;
+    bool says_pair = sw_spec_partial_outputs(spec) > 0;
+
+    if (plan->tp <= 1 || !is_pair || spec->local_compute != NULL || !sw_spec_is_split(plan, spec, SW_ON_TP))
+        return;
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        const sw_spec_param *p = &spec->params[i];
+        const sw_facts *f = &plan->facts[p->facts];
+        if (f->shape == NULL || f->shape->n_dims < 2 || is_companion(f) || side_of(f) != NOT_CUT ||
+            !is_row(acting_role(model, spec, p, f)) || (says_pair && is_row(f->role)))
+            continue;
+        complain_of(plan, spec, p, "members_disagree", "cut it along its input, or cut nothing in the region",
+                    "is a row weight and whole, but other weights of the region are cut over tp");
         return;
     }
 }
@@ -320,8 +399,8 @@ static void check_one_output(sw_plan *plan, const sw_spec *spec)
     for (uint32_t i = 0; i < spec->n_params && plan->tp > 1 && spec->type == SW_BOUNDARY_ATTENTION; i++) {
         const sw_spec_param *p = &spec->params[i];
         const sw_facts *f = &plan->facts[p->facts];
-        if (f->role != SW_ROLE_ROWWISE || f->shape == NULL || f->shape->n_dims < 2 ||
-            (f->reason != NULL && strcmp(f->reason, "companion") == 0) || side_of(f) != CUT_IN)
+        if (f->role != SW_ROLE_ROWWISE || f->shape == NULL || f->shape->n_dims < 2 || is_companion(f) ||
+            side_of(f) != CUT_IN)
             continue;
         if (first == NULL) {
             first = p;
@@ -344,6 +423,7 @@ void sw_lint_region(sw_plan *plan, const sw_model *model, const sw_spec *spec)
     check_features(plan, spec);
     check_extents(plan, spec);
     check_members(plan, model, spec);
+    check_row(plan, model, spec);
     check_one_output(plan, spec);
     check_rows(plan, spec);
     check_axes(plan, spec);
