@@ -4,6 +4,11 @@
  */
 #include "plan/lint_contract.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/status.h"
 #include "plan/fault.h"
 
 static void check_contract(sw_plan *plan, const sw_spec *spec)
@@ -12,6 +17,40 @@ static void check_contract(sw_plan *plan, const sw_spec *spec)
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "half_declared", spec->fqn, spec->fqn_length,
                             "declare in_src: how the input arrives",
                             "in_dst is declared and in_src is empty");
+}
+
+static bool is_named(const sw_io *io, const char *name)
+{
+    for (uint32_t i = 0; i < io->n; i++) {
+        if (strcmp(io->entries[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A tensor that is wanted in a layout, and does not arrive under that name, would be redistributed by nobody.
+ */
+static void check_names(sw_plan *plan, const sw_spec *spec, bool is_input)
+{
+    const sw_io *src = is_input ? &spec->in_src : &spec->out_src;
+    const sw_io *dst = is_input ? &spec->in_dst : &spec->out_dst;
+    const char *side = is_input ? "in" : "out";
+    const char *names[64];
+    size_t n = 0;
+
+    for (; n < src->n && n < SW_COUNT(names); n++)
+        names[n] = src->entries[n].name;
+    for (uint32_t i = 0; i < dst->n && n > 0; i++) {
+        const char *name = dst->entries[i].name;
+        char help[256];
+        if (is_named(src, name))
+            continue;
+        const char *near_ = n == 1 ? names[0] : sw_nearest(name, names, n);
+        (void)snprintf(help, sizeof help,
+                       near_ == NULL ? "use the same names on both sides" : "did you mean '%.100s'?", near_);
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "names_differ", spec->fqn, spec->fqn_length, help,
+                            "%s_dst names '%.100s', and %s_src does not", side, name, side);
+    }
 }
 
 /* What is put into a boundary is put in whole, and its author says on what it runs. */
@@ -62,10 +101,33 @@ static void check_module(sw_plan *plan, const sw_spec *spec)
                             "make the plan again for this model", "the model has no module of this name");
 }
 
+/* Logits are products, and token ids choose rows: a vector does neither, whatever a rule calls it. */
+static void check_vocabulary(sw_plan *plan, const sw_spec *spec)
+{
+    bool is_head = spec->type == SW_BOUNDARY_LM_HEAD;
+    const sw_spec_param *vector = NULL;
+
+    for (uint32_t i = 0; (is_head || spec->type == SW_BOUNDARY_EMBED) && i < spec->n_params; i++) {
+        const sw_facts *f = &plan->facts[spec->params[i].facts];
+        if (f->shape == NULL || f->role != (is_head ? SW_ROLE_LM_HEAD : SW_ROLE_EMBED))
+            continue;
+        if (f->shape->n_dims >= 2)
+            return;
+        vector = vector == NULL ? &spec->params[i] : vector;
+    }
+    if (vector != NULL)
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "role_shape", spec->fqn, spec->fqn_length,
+                            "give the role to the matrix", "'%.*s' has the role %s and is a vector",
+                            (int)vector->path_length, vector->path, is_head ? "lm_head" : "embed");
+}
+
 void sw_lint_contract(sw_plan *plan, const sw_spec *spec)
 {
     check_contract(plan, spec);
+    check_names(plan, spec, true);
+    check_names(plan, spec, false);
     check_injection(plan, spec);
     check_loss(plan, spec);
     check_module(plan, spec);
+    check_vocabulary(plan, spec);
 }

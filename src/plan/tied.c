@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "plan/classify.h"
 #include "plan/derive.h"
 #include "plan/fault.h"
 #include "plan/intern.h"
+#include "plan/own_role.h"
 #include "plan/template.h"
 
 static const sw_attributes *attributes(const sw_plan *plan)
@@ -141,11 +143,33 @@ static bool assumes_tied(sw_plan *plan, const sw_spec *embed, const sw_spec *hea
     return true;
 }
 
+/* A rule that takes the only tensor of a tied pair for something else leaves nothing to tie. */
+static void complain_of_lost_pair(sw_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->model->n_params; i++) {
+        const sw_tensor_entry *t = sw_model_tensor(plan->model, i);
+        const sw_class *c = sw_class_of(plan, i);
+        sw_role own = sw_own_of(plan->model, i).role;
+        if ((c->source != SW_RULE_USER && c->source != SW_RULE_ARCH) || plan->model->params[i].layer >= 0 ||
+            (own != SW_ROLE_EMBED && own != SW_ROLE_LM_HEAD))
+            continue;
+        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "tied_conflict", t->name, t->name_length,
+                            "leave its role; to hold it whole give it `params: {weight: {tp: replicate}}`, "
+                            "and let out_src of the embedding and of the head be replicate",
+                            "it is %s and tied to the %s, and a rule gives it the role %s: the pair is lost",
+                            own == SW_ROLE_EMBED ? "the embedding" : "the head",
+                            own == SW_ROLE_EMBED ? "head" : "embedding", sw_role_name(c->role));
+        return;
+    }
+}
+
 static sw_status tie_ends(sw_plan *plan, sw_error *err)
 {
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
     sw_spec *head = find_main(plan, SW_BOUNDARY_LM_HEAD);
 
+    if (is_tied(plan) && embed == NULL && head == NULL && sw_has_language_head(plan))
+        complain_of_lost_pair(plan);
     if ((!is_tied(plan) && !assumes_tied(plan, embed, head)) || (embed == NULL && head == NULL) ||
         (head == NULL && !sw_has_language_head(plan)))
         return SW_OK;

@@ -97,6 +97,36 @@ static void a_layer_of_the_decoder_holds_no_copy(void **state)
     tiny_drop(&t);
 }
 
+#define TIED_LLAMA                                                                                           \
+    "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'hidden_size': 8, "                       \
+    "'num_hidden_layers': 1, 'num_attention_heads': 4, 'intermediate_size': 16, 'vocab_size': 16, "          \
+    "'tie_word_embeddings': true"
+
+static void a_rule_that_takes_the_tied_tensor_for_something_else_is_refused(void **state)
+{
+    tiny t = TINY_REFUSE(.config = TIED_LLAMA, .mesh = "tp=2",
+                         .overrides =
+                             "roles: {extend: true, rules: [{pattern: embed_tokens, role: replicated}]}\n");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "tied_conflict",
+                 EMBED ": it is the embedding and tied to the head, and a rule gives it the role replicated",
+                 "params: {weight: {tp: replicate}}");
+    tiny_drop(&t);
+}
+
+static void an_untied_embedding_may_be_made_whole_by_its_role(void **state)
+{
+    tiny t =
+        TINY_PLAN(.config = "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'hidden_size': 8, "
+                            "'num_hidden_layers': 1, 'num_attention_heads': 4, 'intermediate_size': 16, "
+                            "'vocab_size': 16, 'tie_word_embeddings': false",
+                  .mesh = "tp=2",
+                  .overrides = "roles: {extend: true, rules: [{pattern: embed_tokens, role: replicated}]}\n");
+    (void)state;
+    tiny_silent(&t, "tied_conflict");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -105,6 +135,8 @@ int main(void)
         cmocka_unit_test(only_copies_in_other_stages_have_their_gradients_summed),
         cmocka_unit_test(copies_that_are_cut_differently_are_refused),
         cmocka_unit_test(a_layer_of_the_decoder_holds_no_copy),
+        cmocka_unit_test(a_rule_that_takes_the_tied_tensor_for_something_else_is_refused),
+        cmocka_unit_test(an_untied_embedding_may_be_made_whole_by_its_role),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
