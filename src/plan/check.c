@@ -150,20 +150,24 @@ static void check_tensors(sw_plan *work, const sw_model *model)
 
 /* ---- the whole ---- */
 
+static sw_status compare(const sw_plan *plan, sw_plan *work, const sw_model *model, sw_error *err)
+{
+    check_config(work, model);
+    check_tensors(work, model);
+    SW_TRY(sw_check_finish(plan, work, model, err));
+    sw_check_marks(work);
+    SW_TRY(sw_lint(work, model, err));
+    return plan->derive ? sw_check_derived(plan, work, model, err) : SW_OK;
+}
+
 static sw_status run(const sw_plan *plan, sw_plan *work, const sw_model *model, sw_error *err)
 {
     bool is_same = is_same_model(plan, model);
 
     if (is_same)
-        check_config(work, model);
+        SW_TRY(compare(plan, work, model, err));
     else
-        other_model(work, model);
-    check_tensors(work, model);
-    SW_TRY(sw_check_finish(plan, work, model, err));
-    sw_check_marks(work);
-    SW_TRY(sw_lint(work, model, err));
-    if (is_same && plan->derive) /* of another model everything would differ */
-        SW_TRY(sw_check_derived(plan, work, model, err));
+        other_model(work, model); /* of another model everything would differ */
     if (work->is_out_of_memory)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to check a plan of %" PRIu64 " parameters",
                        plan->n_params);

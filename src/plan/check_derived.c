@@ -16,6 +16,7 @@
 #include "plan/fault.h"
 #include "plan/intern.h"
 #include "plan/layout.h"
+#include "plan/report.h"
 
 enum { MOST_LISTED = 50 };
 
@@ -270,7 +271,6 @@ static sw_status compare_spec(comparing *c, const sw_spec *given, sw_error *err)
 {
     const sw_spec *derived = sw_plan_find_spec(c->derived, given->fqn, given->fqn_length);
 
-    c->n_overridden += given->n_overrides > 0;
     if (derived == NULL) {
         if (!given->is_inserted) /* nothing is derived where an override inserts */
             differs(c, given->fqn, given->fqn_length, "no boundary is derived here");
@@ -332,6 +332,53 @@ static void compare_findings(comparing *c, sw_severity severity)
                 b == NULL ? "nothing" : b->code, b == NULL ? "" : " of ", b == NULL ? "" : b->fqn);
 }
 
+static bool is_listed(const sw_report *report, const sw_finding *f)
+{
+    for (size_t i = 0; i < sw_report_count(report); i++) {
+        const sw_finding *other = sw_report_finding(report, i);
+        if (strcmp(other->code, f->code) == 0 && strcmp(other->fqn, f->fqn) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Have the lints of the plan itself said it? */
+static bool is_said(const sw_plan *work, const sw_finding *f)
+{
+    for (uint32_t i = 0; i < work->n_faults; i++) {
+        const sw_fault *other = &work->faults[i];
+        if (strcmp(other->code, f->code) == 0 &&
+            (strcmp(other->fqn, f->fqn) == 0 || strcmp(other->pattern, f->fqn) == 0))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Some warnings are of the way to a plan, and not of what it says: of the files against the config, of
+ * vocabularies that do not come out even. They hold for the plan as they hold for the derived one; of a plan
+ * with overrides, which may have mended them, those that it lists itself.
+ */
+static void repeat_warnings(const comparing *c, const sw_report *found)
+{
+    const sw_finding *f = NULL;
+    size_t at = 0;
+
+    while ((f = next_finding(found, SW_SEVERITY_WARNING, &at)) != NULL) {
+        if (!is_said(c->work, f) && (c->n_overridden == 0 || is_listed(c->given->report, f)))
+            sw_report_add(c->work->report, f->severity, f->code, f->fqn, f->help, "%s", f->what);
+    }
+}
+
+static uint32_t count_overridden(const sw_plan *plan)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < plan->n_specs; i++)
+        n += plan->specs[i].n_overrides > 0;
+    return n;
+}
+
 static sw_status compare(comparing *c, sw_error *err)
 {
     for (uint32_t i = 0; i < c->given->n_specs; i++)
@@ -359,40 +406,51 @@ static sw_status compare(comparing *c, sw_error *err)
 }
 
 /* Without its overrides a model may have no plan at all. */
-static void not_derivable(const sw_plan *given, sw_plan *work, const sw_error *why)
+static void not_derivable(const comparing *c, const sw_error *why)
 {
-    bool is_overridden = false;
-
-    for (uint32_t i = 0; i < given->n_specs; i++)
-        is_overridden = is_overridden || given->specs[i].n_overrides > 0;
     (void)sw_plan_fault(
-        work, is_overridden ? SW_SEVERITY_NOTE : SW_SEVERITY_WARNING, "not_derivable", "", 0, why->help,
+        c->work, c->n_overridden > 0 ? SW_SEVERITY_NOTE : SW_SEVERITY_WARNING, "not_derivable", "", 0,
+        why->help,
         "the plan cannot be compared with a derived one: without overrides the model has no plan on this "
         "mesh: %s",
         why->what);
 }
 
-sw_status sw_check_derived(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err)
+static sw_status derive(comparing *c, const sw_model *model, sw_report *found, sw_error *err)
 {
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_plan *derived = NULL;
     sw_error why = {0};
 
-    options.no_sequence_parallel = !given->sequence_parallel;
-    options.loss_parallel = given->loss_parallel;
-    options.allow_uncovered = given->allow_uncovered;
-    sw_status status = sw_plan_create(&derived, model, given->mesh, &options, &why);
-    if (status == SW_E_PLAN) {
-        not_derivable(given, work, &why);
-        return SW_OK;
-    }
-    if (status != SW_OK) {
+    options.no_sequence_parallel = !c->given->sequence_parallel;
+    options.loss_parallel = c->given->loss_parallel;
+    options.allow_uncovered = c->given->allow_uncovered;
+    options.report = found;
+    sw_status status = sw_plan_create(&derived, model, c->given->mesh, &options, &why);
+    if (status != SW_OK && status != SW_E_PLAN) {
         if (err != NULL)
             *err = why;
         return status;
     }
-    comparing c = {.given = given, .derived = derived, .work = work, .first_fault = work->n_faults};
-    status = compare(&c, err);
+    repeat_warnings(c, found);
+    if (status == SW_E_PLAN) {
+        not_derivable(c, &why);
+        return SW_OK;
+    }
+    c->derived = derived;
+    status = compare(c, err);
     sw_plan_destroy(derived);
+    return status;
+}
+
+sw_status sw_check_derived(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err)
+{
+    comparing c = {
+        .given = given, .work = work, .n_overridden = count_overridden(given), .first_fault = work->n_faults};
+    sw_report *found = NULL;
+
+    SW_TRY(sw_report_create(&found, err));
+    sw_status status = derive(&c, model, found, err);
+    sw_report_destroy(found);
     return status;
 }

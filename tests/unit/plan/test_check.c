@@ -138,6 +138,7 @@ static void a_plan_of_another_model_is_refused_with_the_numbers(void **state)
     bench_edit(&b, what, "'fingerprint': '00000000000000ff'");
     bench_check(&b);
     bench_must_find(&b, SW_SEVERITY_ERROR, "other_model", "another model: fingerprint 00000000000000ff");
+    assert_int_equal(sw_report_count(b.found), 1); /* of another model everything would differ */
     bench_drop(&b);
 
     b = bench_of(&biased);
@@ -375,6 +376,64 @@ static void a_plan_that_cannot_be_derived_again_is_said_to_be_so(void **state)
     bench_drop(&b);
 }
 
+/* ---- what was said when the plan was made ---- */
+
+static const char uneven[] = "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', "
+                             "'num_hidden_layers': 1, 'hidden_size': 16, 'num_attention_heads': 4, "
+                             "'intermediate_size': 16, 'vocab_size': 15";
+
+/* Warnings of the plan, each found once. */
+static void expect_warnings(const tiny_case *what, size_t n, const char *code)
+{
+    bench b = bench_of(what);
+
+    bench_check(&b);
+    assert_int_equal(b.status, SW_OK);
+    assert_int_equal(sw_report_count_of(b.found, SW_SEVERITY_WARNING), n);
+    bench_must_find(&b, SW_SEVERITY_WARNING, code, "");
+    bench_drop(&b);
+}
+
+static void warnings_of_the_files_and_the_mesh_are_said_again(void **state)
+{
+    static const char *const params = "model.embed_tokens.weight F32 16x16\nmodel.norm.weight F32 16\n"
+                                      "lm_head.weight F32 16x16\n"
+                                      "model.layers.0.self_attn.q_proj.weight F32 16x16\n"
+                                      "model.layers.0.self_attn.o_proj.weight F32 16x16\n";
+    static const char config[] = "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', "
+                                 "'hidden_size': 16, 'num_attention_heads': 4, 'intermediate_size': 16, "
+                                 "'vocab_size': 16, 'num_hidden_layers': 2";
+    (void)state;
+    expect_warnings(&(tiny_case){.config = uneven, .mesh = "tp=2"}, 2, "uneven_vocab");
+    bench b = BENCH(.config = config, .params = params, .mesh = "tp=2");
+    size_t n = sw_report_count_of(sw_plan_findings(b.t.plan), SW_SEVERITY_WARNING);
+    bench_check(&b);
+    bench_must_find(&b, SW_SEVERITY_WARNING, "missing_tensors", "");
+    bench_must_find(&b, SW_SEVERITY_WARNING, "missing_layers", "");
+    assert_int_equal(sw_report_count_of(b.found, SW_SEVERITY_WARNING), n);
+    bench_drop(&b);
+}
+
+static void of_a_plan_with_overrides_only_its_own_warnings_are_said_again(void **state)
+{
+    static const char whole[] =
+        "- {match: model.embed_tokens, params: {weight: {tp: R}}, out_src: {output: {tp: R}}}\n"
+        "- {match: lm_head, params: {weight: {tp: R}}, out_src: {output: {tp: R}}}\n";
+    bench b = BENCH(.config = uneven, .mesh = "tp=2", .overrides = whole);
+
+    (void)state;
+    bench_edit(&b, "'code': 'uneven_vocab'", "'code': 'other'"); /* the derivation said it before */
+    bench_edit(&b, "'code': 'uneven_vocab'", "'code': 'other'");
+    bench_check(&b);
+    must_be_silent(&b);
+    bench_drop(&b);
+    expect_warnings(&(tiny_case){.config = uneven,
+                                 .mesh = "tp=2",
+                                 .overrides = "- {match: model.norm, region_dispatch: false, "
+                                              "local_compute: grouped_experts}\n"},
+                    2, "uneven_vocab");
+}
+
 static void every_failed_allocation_is_an_error_and_leaks_nothing(void **state)
 {
     bench b = bench_of(&moe);
@@ -419,6 +478,8 @@ int main(void)
         cmocka_unit_test(differences_from_the_derived_plan_are_warnings),
         cmocka_unit_test(fifty_differences_are_listed_and_the_rest_counted),
         cmocka_unit_test(a_plan_that_cannot_be_derived_again_is_said_to_be_so),
+        cmocka_unit_test(warnings_of_the_files_and_the_mesh_are_said_again),
+        cmocka_unit_test(of_a_plan_with_overrides_only_its_own_warnings_are_said_again),
         cmocka_unit_test(every_failed_allocation_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
