@@ -25,6 +25,13 @@ typedef enum sw_quantization_method {
     SW_QUANTIZATION_OTHER /* a method that we do not know: see `name` */
 } sw_quantization_method;
 
+/* What one module has instead of the model's settings (MLX: mixed bits). */
+typedef struct sw_quantization_module {
+    const char *name; /* "model.layers.0.mlp.down_proj" */
+    int64_t bits;     /* as in sw_quantization */
+    int64_t group_size;
+} sw_quantization_module;
+
 typedef struct sw_quantization {
     sw_quantization_method method;
     const char *name;   /* as the config says it; "" when there is none */
@@ -35,6 +42,8 @@ typedef struct sw_quantization {
     bool desc_act;                  /* GPTQ: groups are taken in the order of g_idx */
     const char *const *unconverted; /* modules_to_not_convert and its kin */
     uint32_t n_unconverted;
+    const sw_quantization_module *modules; /* by name, ascending */
+    uint32_t n_modules;
 } sw_quantization;
 
 /* A key whose value is no number, and which therefore counts as not given. */
@@ -68,6 +77,10 @@ typedef struct sw_config {
  * clearing after a failure.
  */
 sw_status sw_config_read(sw_config *out, sw_file_map map, const char *path, sw_error *err);
+
+/* The settings of a module (`length` bytes) that has its own; NULL: it has the model's. */
+const sw_quantization_module *sw_quantization_module_of(const sw_quantization *quantization,
+                                                        const char *module, size_t length);
 
 /* Free what the config holds. A zeroed config is fine. */
 void sw_config_clear(sw_config *config);

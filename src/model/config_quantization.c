@@ -4,6 +4,7 @@
  */
 #include "model/config_value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -83,19 +84,93 @@ static sw_status read_unconverted(const config_source *source, const json_t *obj
     return SW_OK;
 }
 
+static const char *const bits_keys[] = {"bits", "w_bit", "config_groups.group_0.weights.num_bits", NULL};
+static const char *const group_keys[] = {"group_size", "q_group_size",
+                                         "config_groups.group_0.weights.group_size", NULL};
+
+static int compare_modules(const void *a, const void *b)
+{
+    const sw_quantization_module *left = a;
+    const sw_quantization_module *right = b;
+    return strcmp(left->name, right->name);
+}
+
+/* MLX: members that are objects are modules with settings of their own, beside those of the model. */
+static sw_status read_modules(const config_source *source, const json_t *object, sw_arena *arena,
+                              sw_quantization *out)
+{
+    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iteration takes no const */
+    sw_quantization_module *modules = sw_arena_zero(arena, json_object_size(object) + 1, sizeof *modules);
+    const char *name = NULL;
+    json_t *value = NULL;
+    uint32_t n = 0;
+
+    if (modules == NULL)
+        return sw_config_no_memory(source);
+    json_object_foreach(members, name, value)
+    {
+        if (!json_is_object(value))
+            continue;
+        sw_quantization_module *m = &modules[n++];
+        *m = (sw_quantization_module){.bits = out->bits, .group_size = out->group_size};
+        m->name = sw_arena_copy(arena, name, strlen(name));
+        if (m->name == NULL)
+            return sw_config_no_memory(source);
+        SW_TRY(read_integer(source, value, bits_keys, 0, MAX_BITS, &m->bits));
+        SW_TRY(read_integer(source, value, group_keys, -1, MAX_GROUP, &m->group_size));
+    }
+    qsort(modules, n, sizeof *modules, compare_modules);
+    out->modules = modules;
+    out->n_modules = n;
+    return SW_OK;
+}
+
+const sw_quantization_module *sw_quantization_module_of(const sw_quantization *quantization,
+                                                        const char *module, size_t length)
+{
+    uint32_t begin = 0;
+    uint32_t end = quantization->n_modules;
+
+    while (begin < end) {
+        uint32_t middle = begin + (end - begin) / 2;
+        const sw_quantization_module *m = &quantization->modules[middle];
+        int order = strncmp(m->name, module, length);
+        if (order == 0 && m->name[length] == '\0')
+            return m;
+        if (order < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
+/*
+ * The object that says it. MLX has `quantization`, without a method's name, and writes it a second time as
+ * `quantization_config`.
+ */
+static const json_t *find_object(const config_source *source, const char **key, bool *is_mlx)
+{
+    *key = "quantization_config";
+    *is_mlx = false;
+    const json_t *object = sw_config_find(source, *key);
+    if (object != NULL && (!json_is_object(object) || sw_config_at(object, "quant_method") != NULL))
+        return object;
+    const json_t *mlx = sw_config_find(source, "quantization");
+    if (mlx == NULL)
+        return object;
+    *key = "quantization";
+    *is_mlx = json_is_object(mlx) && sw_config_at(mlx, "quant_method") == NULL;
+    return mlx;
+}
+
 sw_status sw_config_quantization(const config_source *source, sw_arena *arena, sw_quantization *out)
 {
-    static const char *const bits[] = {"bits", "w_bit", "config_groups.group_0.weights.num_bits", NULL};
-    static const char *const group[] = {"group_size", "q_group_size",
-                                        "config_groups.group_0.weights.group_size", NULL};
     sw_quantization q = {.name = ""};
-    const char *key = "quantization_config";
-    const json_t *object = sw_config_find(source, key);
-    bool is_mlx = object == NULL;
-    if (is_mlx) {
-        key = "quantization";
-        object = sw_config_find(source, key);
-    }
+    const char *key = NULL;
+    bool is_mlx = false;
+    const json_t *object = find_object(source, &key, &is_mlx);
+
     *out = q;
     if (object == NULL)
         return SW_OK;
@@ -103,10 +178,12 @@ sw_status sw_config_quantization(const config_source *source, sw_arena *arena, s
         return sw_config_mismatch(source, key, object, "an object");
     SW_TRY(sw_config_string(source, "quant_method", sw_config_at(object, "quant_method"), arena, &q.name));
     recognise(&q);
-    if (is_mlx && q.name[0] == '\0')
+    if (is_mlx)
         q.method = SW_QUANTIZATION_MLX;
-    SW_TRY(read_integer(source, object, bits, 0, MAX_BITS, &q.bits));
-    SW_TRY(read_integer(source, object, group, -1, MAX_GROUP, &q.group_size));
+    SW_TRY(read_integer(source, object, bits_keys, 0, MAX_BITS, &q.bits));
+    SW_TRY(read_integer(source, object, group_keys, -1, MAX_GROUP, &q.group_size));
+    if (is_mlx)
+        SW_TRY(read_modules(source, object, arena, &q));
     const json_t *desc_act = sw_config_at(object, "desc_act");
     if (desc_act != NULL && !json_is_boolean(desc_act))
         return sw_config_mismatch(source, "desc_act", desc_act, "a boolean");

@@ -75,6 +75,12 @@ const sw_companion *sw_companion_of(const char *name, size_t length, sw_quantiza
     return NULL;
 }
 
+bool sw_companion_fits(const sw_companion *companion, sw_dtype dtype)
+{
+    return !companion->is_weight || strcmp(companion->suffix, ".weight") != 0 || dtype == SW_DTYPE_U32 ||
+           dtype == SW_DTYPE_I32;
+}
+
 bool sw_companion_is_packed_name(const char *name, size_t length)
 {
     for (size_t i = 0; i < SW_COUNT(packed_names); i++) {

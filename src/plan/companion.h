@@ -36,6 +36,12 @@ struct sw_companion {
 const sw_companion *sw_companion_of(const char *name, size_t length, sw_quantization_method method,
                                     size_t *stem_length);
 
+/*
+ * Is a tensor of this dtype what its name says? `weight` is the name of packed words and of a weight that is
+ * none (a norm, a module that was left as it is): only the words are a companion.
+ */
+bool sw_companion_fits(const sw_companion *companion, sw_dtype dtype);
+
 /* A name that only a quantised checkpoint has, whatever the method says (qweight, qzeros, g_idx ...). */
 bool sw_companion_is_packed_name(const char *name, size_t length);
 

@@ -17,11 +17,13 @@
 #include "plan/intern.h"
 #include "plan/override_match.h"
 #include "plan/place.h"
+#include "plan/quant.h"
 
 /* What a remembered placement depends on; compared by its bytes. */
 typedef struct memo_key {
     const sw_class *class_;
     const sw_shape *shape;
+    const sw_quantization_module *own; /* settings of its module, NULL: the model's */
     uint32_t dtype;
     uint8_t type;
     uint8_t is_tower;
@@ -87,6 +89,9 @@ sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param, co
     memset(&key, 0, sizeof key);
     key.class_ = class_;
     key.shape = stacked != NULL ? stacked : t->shape;
+    key.own = class_->companion == NULL
+                  ? NULL
+                  : sw_quant_module_of(plan, class_->companion, t->name, t->name_length);
     key.dtype = (uint32_t)t->dtype;
     key.type = (uint8_t)spec->type;
     key.is_tower = spec->is_tower;

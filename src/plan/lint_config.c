@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "model/complete.h"
 #include "plan/classify.h"
+#include "plan/companion.h"
 #include "plan/fault.h"
 
 static void shape_text(const uint64_t *dims, uint32_t n_dims, char *text, size_t capacity)
@@ -162,7 +163,7 @@ sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
         const sw_class *class_ = sw_class_of(plan, i);
         check_counts(plan, model, t, class_, param);
         if (pattern->row == NULL || t->shape == NULL || t->shape == seen[param->pattern] ||
-            class_->companion != NULL)
+            (class_->companion != NULL && sw_companion_fits(class_->companion, t->dtype)))
             continue;
         seen[param->pattern] = t->shape;
         check_shape(plan, model, t, class_, pattern->row, param->layer);

@@ -285,7 +285,7 @@ static void misaligned(placing *p, const sw_cut_request *q, uint64_t factor)
 /* How many values share a stored row is not known, or is no whole number. */
 static void complain_factor(placing *p)
 {
-    int64_t bits = p->plan->model->config.quantization.bits;
+    int64_t bits = p->quant.bits;
     char what[96];
 
     if (bits <= 0 || 32 % bits == 0) {
@@ -489,6 +489,8 @@ void sw_place(sw_plan *plan, sw_place_where where, const sw_place_what *what, sw
         template_ = sw_template_of(SW_BOUNDARY_WHOLE);
     p.class_ = &own;
     p.shape = what->shape;
+    if (own.companion != NULL && !sw_companion_fits(own.companion, what->dtype))
+        own.companion = NULL;
     settle_norm(&p, &own);
     begin_facts(&p);
     if (own.is_packed_orphan)

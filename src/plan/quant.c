@@ -66,9 +66,8 @@ static const sw_tensor_entry *weight_of(const sw_plan *plan, const sw_companion 
 }
 
 /* Logical rows and columns of a stored weight, words unpacked. */
-static void logical_extents(const sw_plan *plan, const sw_tensor_entry *weight, sw_quant_geometry *out)
+static void logical_extents(const sw_quantization *q, const sw_tensor_entry *weight, sw_quant_geometry *out)
 {
-    const sw_quantization *q = &plan->model->config.quantization;
     bool is_packed = weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32;
     uint64_t pack = is_packed ? pack_of(q) : 1;
     size_t n = weight->name_length;
@@ -96,28 +95,50 @@ static void check_side(sw_quant_geometry *out, const sw_shape *shape, int dim, u
                    dim, shape->dims[dim], logical, rows, factor, expected);
 }
 
+const sw_quantization_module *sw_quant_module_of(const sw_plan *plan, const sw_companion *companion,
+                                                 const char *fqn, size_t fqn_length)
+{
+    return sw_quantization_module_of(&plan->model->config.quantization, fqn,
+                                     fqn_length - strlen(companion->suffix));
+}
+
+/* The settings that hold for one module. */
+static sw_quantization settings_of(const sw_plan *plan, const sw_companion *companion, const char *fqn,
+                                   size_t fqn_length)
+{
+    sw_quantization q = plan->model->config.quantization;
+    const sw_quantization_module *own = sw_quant_module_of(plan, companion, fqn, fqn_length);
+
+    if (own != NULL) {
+        q.bits = own->bits;
+        q.group_size = own->group_size;
+    }
+    return q;
+}
+
 void sw_quant_geometry_of(const sw_plan *plan, const sw_companion *companion, const char *fqn,
                           size_t fqn_length, const sw_shape *shape, bool is_stacked, sw_quant_geometry *out)
 {
-    const sw_quantization *q = &plan->model->config.quantization;
+    const sw_quantization q = settings_of(plan, companion, fqn, fqn_length);
     const sw_tensor_entry *weight = weight_of(plan, companion, fqn, fqn_length);
     int front = is_stacked ? 1 : 0;
     int n_dims = (int)shape->n_dims;
 
     *out = (sw_quant_geometry){
-        .axes = {.expert_dim = is_stacked ? 0 : -1, .out_dim = -1, .in_dim = -1}
+        .axes = {.expert_dim = is_stacked ? 0 : -1, .out_dim = -1, .in_dim = -1},
+          .bits = q.bits
     };
     out->axes.out_factor = 1;
     out->axes.in_factor = 1;
     if (weight != NULL)
-        logical_extents(plan, weight, out);
+        logical_extents(&q, weight, out);
     if (companion->out_dim >= 0 && companion->out_dim + front < n_dims) {
         out->axes.out_dim = (companion->out_dim + front);
-        out->axes.out_factor = factor_of(q, companion->out_factor, shape->dims[out->axes.out_dim], out->out);
+        out->axes.out_factor = factor_of(&q, companion->out_factor, shape->dims[out->axes.out_dim], out->out);
     }
     if (companion->in_dim >= 0 && companion->in_dim + front < n_dims) {
         out->axes.in_dim = (companion->in_dim + front);
-        out->axes.in_factor = factor_of(q, companion->in_factor, shape->dims[out->axes.in_dim], out->in);
+        out->axes.in_factor = factor_of(&q, companion->in_factor, shape->dims[out->axes.in_dim], out->in);
     }
     if (companion->is_weight)
         return;

@@ -233,6 +233,31 @@ static void layers_listed_as_dense_are_kept(void **state)
     sw_config_clear(&c);
 }
 
+static void mlx_writes_its_settings_twice_and_some_modules_have_their_own(void **state)
+{
+    sw_config twice = read_text("{\"quantization\": {\"group_size\": 64, \"bits\": 4, \"mode\": \"affine\", "
+                                "\"b.x\": {\"bits\": 8}, \"b\": "
+                                "{\"group_size\": 32, \"bits\": 6}, \"c\": false}, \"quantization_config\": "
+                                "{\"group_size\": 64, \"bits\": 4}}");
+    sw_config named =
+        read_text("{\"quantization\": {\"bits\": 4}, \"quantization_config\": {\"quant_method\": "
+                  "\"fp8\"}}");
+    const sw_quantization *q = &twice.quantization;
+
+    (void)state;
+    assert_int_equal(q->method, SW_QUANTIZATION_MLX);
+    assert_int_equal(q->bits, 4);
+    assert_int_equal(q->n_modules, 2);
+    assert_int_equal(sw_quantization_module_of(q, "b.x.weight", 3)->bits, 8);
+    assert_int_equal(sw_quantization_module_of(q, "b.x.weight", 3)->group_size, 64);
+    assert_int_equal(sw_quantization_module_of(q, "b.weight", 1)->group_size, 32);
+    assert_null(sw_quantization_module_of(q, "b.x.weight", 2));
+    assert_null(sw_quantization_module_of(q, "c", 1));
+    assert_int_equal(named.quantization.method, SW_QUANTIZATION_FP8);
+    sw_config_clear(&twice);
+    sw_config_clear(&named);
+}
+
 static void quantisation_is_read_whatever_the_method(void **state)
 {
     sw_config fp8 = read_text("{\"quantization_config\": {\"quant_method\": \"fp8\", \"weight_block_size\": "
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(kinds_of_layers_are_said_in_many_ways),
         cmocka_unit_test(layers_listed_as_dense_are_kept),
         cmocka_unit_test(quantisation_is_read_whatever_the_method),
+        cmocka_unit_test(mlx_writes_its_settings_twice_and_some_modules_have_their_own),
         cmocka_unit_test(what_is_no_json_object_is_refused_with_its_line),
         cmocka_unit_test(values_of_the_wrong_kind_are_refused_by_key),
         cmocka_unit_test(keys_that_nobody_uses_may_hold_anything),

@@ -211,6 +211,45 @@ static void group_scales_are_cut_with_their_packed_weight(void **state)
     tiny_drop(&t);
 }
 
+static void modules_of_other_bits_are_cut_by_their_own(void **state)
+{
+    /* the scales of both layers have one shape; those of layer 1 belong to words of twice the bits */
+    tiny t =
+        TINY_PLAN(.config =
+                      "'architectures': ['LlamaForCausalLM'], 'num_hidden_layers': 2, 'hidden_size': 8, "
+                      "'num_attention_heads': 4, 'num_key_value_heads': 4, 'intermediate_size': 32, "
+                      "'vocab_size': 16, 'quantization': {'group_size': 8, 'bits': 4, "
+                      "'model.layers.1.mlp.down_proj': {'group_size': 8, 'bits': 8}}",
+                  .params = MLX_COLUMN(MLP "gate_proj") MLX_COLUMN(MLP "up_proj") MLP
+                  "down_proj.weight U32 8x4\n" MLP "down_proj.scales F16 8x4\n" MLP
+                  "down_proj.biases F16 8x4\n"
+                  "model.layers.1.mlp.down_proj.weight U32 8x8\n"
+                  "model.layers.1.mlp.down_proj.scales F16 8x4\n"
+                  "model.layers.1.mlp.down_proj.biases F16 8x4\n" MLX_COLUMN("model.layers.1.mlp.gate_proj")
+                      MLX_COLUMN("model.layers.1.mlp.up_proj"),
+                  .mesh = "tp=2");
+    (void)state;
+    tiny_rows(&t, MLP "down_proj.weight", 1, "2:4");
+    tiny_rows(&t, "model.layers.1.mlp.down_proj.weight", 1, "4:8");
+    tiny_rows(&t, "model.layers.1.mlp.down_proj.scales", 1, "2:4");
+    tiny_drop(&t);
+}
+
+static void what_mlx_leaves_unquantised_is_trained(void **state)
+{
+    tiny t = TINY_PLAN(.config = LLAMA("8", "32", MLX_4_8),
+                       .params = "model.norm.weight BF16 8\n" MLX_COLUMN(MLP "gate_proj") MLP
+                       "up_proj.weight BF16 32x8\n" MLP "down_proj.weight BF16 8x32\n",
+                       .mesh = "tp=2");
+    (void)state;
+    assert_true(tiny_facts(&t, "model.norm.weight")->is_trained);
+    tiny_grads(&t, "model.norm.weight", "tp sequence");
+    tiny_rows(&t, MLP "down_proj.weight", 1, "16:32"); /* no words: columns are columns */
+    assert_true(tiny_facts(&t, MLP "down_proj.weight")->is_trained);
+    assert_false(tiny_facts(&t, MLP "gate_proj.weight")->is_trained);
+    tiny_drop(&t);
+}
+
 static void scales_that_do_not_fit_their_weight_are_refused(void **state)
 {
     /* 32 inputs in groups of 8 are 4 scales a row, not 16: those of a weight that was not cut */
@@ -293,6 +332,8 @@ int main(void)
         cmocka_unit_test(awq_packs_outputs),
         cmocka_unit_test(a_packed_name_without_a_method_is_refused),
         cmocka_unit_test(group_scales_are_cut_with_their_packed_weight),
+        cmocka_unit_test(modules_of_other_bits_are_cut_by_their_own),
+        cmocka_unit_test(what_mlx_leaves_unquantised_is_trained),
         cmocka_unit_test(scales_that_do_not_fit_their_weight_are_refused),
         cmocka_unit_test(a_scale_for_a_whole_tensor_is_whole),
         cmocka_unit_test(two_values_in_a_byte_are_the_shape_of_the_config),

@@ -102,6 +102,17 @@ static void only_scales_of_gptq_follow_an_act_order(void **state)
     assert_false(find("scales", AWQ, &stem)->follows_act_order);
 }
 
+static void a_weight_that_is_no_words_is_no_companion(void **state)
+{
+    size_t stem = 0;
+    const sw_companion *words = find("weight", MLX, &stem);
+    (void)state;
+    assert_true(sw_companion_fits(words, SW_DTYPE_U32));
+    assert_false(sw_companion_fits(words, SW_DTYPE_BF16)); /* a norm, or a module left as it is */
+    assert_true(sw_companion_fits(find("scales", MLX, &stem), SW_DTYPE_BF16));
+    assert_true(sw_companion_fits(find("qweight", GPTQ, &stem), SW_DTYPE_I32));
+}
+
 static void packed_names_are_known_without_a_method(void **state)
 {
     static const char *const packed[] = {"a.qweight", "a.qzeros", "a.g_idx", "a.scales", "a.weight_packed"};
@@ -120,6 +131,7 @@ int main(void)
         cmocka_unit_test(a_name_belongs_to_the_methods_that_have_it),
         cmocka_unit_test(a_suffix_alone_is_no_companion),
         cmocka_unit_test(only_scales_of_gptq_follow_an_act_order),
+        cmocka_unit_test(a_weight_that_is_no_words_is_no_companion),
         cmocka_unit_test(packed_names_are_known_without_a_method),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
