@@ -19,8 +19,8 @@ typedef struct sw_param_node {
     uint32_t tensor; /* index into the tensor list */
     uint32_t module; /* owner */
     uint32_t pattern;
-    int32_t layer;  /* first count in the name, -1: none */
-    int32_t expert; /* second count in the name, -1: none */
+    int32_t layer;  /* first count in the name, -1: none; 0 for a name that begins with `experts.` */
+    int32_t expert; /* second count in the name, -1: none; the first of a name that begins with `experts.` */
 } sw_param_node;
 
 typedef struct sw_module_node {

@@ -329,13 +329,26 @@ static sw_status count_layers(sw_model *model, int32_t highest, sw_error *err)
     return SW_OK;
 }
 
+/* A block that stands alone ("experts.3.w1.weight"): its only count is that of experts, and it is one layer.
+ */
+static void settle_bare_experts(const sw_model *model, sw_param_node *param)
+{
+    const sw_pattern_node *p = &model->patterns[param->pattern];
+    static const char bare[] = "experts.#.";
+
+    if (p->length < sizeof bare || memcmp(p->text, bare, sizeof bare - 1) != 0)
+        return;
+    param->expert = param->layer;
+    param->layer = 0;
+}
+
 static sw_status count(sw_model *model, sw_error *err)
 {
     int32_t highest = -1;
 
     model->has_shapes = true;
     for (size_t i = 0; i < model->n_params; i++) {
-        const sw_param_node *p = &model->params[i];
+        sw_param_node *p = &model->params[i];
         const sw_tensor_entry *t = &model->list.tensors[p->tensor];
         sw_pattern_node *pattern = &model->patterns[p->pattern];
         if (pattern->n_params++ == 0)
@@ -349,6 +362,7 @@ static sw_status count(sw_model *model, sw_error *err)
                 model->path, t->name);
         }
         model->fingerprint += sw_tensor_fingerprint(t); /* a sum does not depend on the order */
+        settle_bare_experts(model, p);
         highest = p->layer > highest ? p->layer : highest;
     }
     return count_layers(model, highest, err);

@@ -155,6 +155,27 @@ static void experts_that_ep_does_not_divide_are_refused_with_the_sizes_that_do(v
     tiny_drop(&t);
 }
 
+#define BARE_W                                                                                               \
+    FOUR("", "w1.weight F32 8x16")                                                                           \
+    FOUR("", "w2.weight F32 16x8")                                                                           \
+    FOUR("", "w3.weight F32 8x16")                                                                           \
+    "experts.4.w1.weight F32 8x16\nexperts.4.w2.weight F32 16x8\nexperts.4.w3.weight F32 8x16\n"
+
+static void the_number_in_a_name_that_begins_with_experts_counts_experts(void **state)
+{
+    tiny t = TINY_REFUSE(.config = MIXTRAL("5"), .params = BARE_W, .mesh = "ep=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "expert_count", "5 experts are not divisible by ep=2", "1, 5");
+    tiny_silent(&t, "layer_count");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = MIXTRAL("5"), .params = BARE_W, .mesh = "ep=5");
+    tiny_ep_rows(&t, "experts.w1", 4, "4:5");
+    tiny_drop(&t);
+    t = TINY_REFUSE(.config = MIXTRAL("4"), .params = BARE_W, .mesh = "tp=2");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "expert_count", "is expert 4, config.json says 4 experts", NULL);
+    tiny_drop(&t);
+}
+
 static void more_ranks_than_experts_are_refused(void **state)
 {
     tiny t = TINY_REFUSE(.config = MIXTRAL("4"), .params = FOUR_W, .mesh = "dp=4,tp=2", .ep = 8);
@@ -337,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_router_has_one_gradient_in_every_mode),
         cmocka_unit_test(experts_are_summed_over_the_ranks_that_hold_the_same),
         cmocka_unit_test(experts_that_ep_does_not_divide_are_refused_with_the_sizes_that_do),
+        cmocka_unit_test(the_number_in_a_name_that_begins_with_experts_counts_experts),
         cmocka_unit_test(more_ranks_than_experts_are_refused),
         cmocka_unit_test(classic_mixtral_names_are_a_block_with_a_router),
         cmocka_unit_test(separate_experts_are_handed_out_whole_and_then_cut_inside),
