@@ -17,18 +17,22 @@
 #include "plan/companion.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
+#include "plan/layout.h"
 
 /* Most layers that are looked at one by one: far above any model, and what a hostile config may cost. */
 enum { MOST_LAYERS = 65536 };
 
 #define NOT_KNOWN UINT32_MAX
 
+/* What a layer has in the files, and what a name of the table stands for. */
+enum { IS_THERE = 1, IS_EXPERT = 2, IS_MIXER = 4, IS_ATTENTION = 8 };
+
 /* Rows that count the same layers: they have the same text before their first '#'. */
 typedef struct layer_group {
     const char *prefix;
     size_t length;
     int64_t n_layers;
-    bool *is_there; /* layer → a row of the group has a tensor in it */
+    uint8_t *has; /* layer → what the group's rows have in it */
 } layer_group;
 
 /* A name of the table, whatever rows share it. */
@@ -36,7 +40,10 @@ typedef struct table_name {
     const sw_family_row *row; /* the first of them */
     uint32_t group;           /* NOT_KNOWN: it has no layer */
     bool has_experts;
-    bool by_layer; /* whether it is there depends on the layer */
+    bool by_layer;   /* whether it is there depends on the layer */
+    bool is_mixer;   /* a row of this name belongs to a mixer */
+    bool is_another; /* a row of this name does not */
+    uint8_t is;      /* IS_... */
     uint64_t n_present;
     uint64_t n_wanted;
     int64_t n_experts; /* in a layer; 1 without */
@@ -55,7 +62,7 @@ typedef struct search {
 static void drop_search(search *s)
 {
     for (uint32_t i = 0; i < s->n_groups; i++)
-        sw_free(s->groups[i].is_there);
+        sw_free(s->groups[i].has);
     sw_free(s->groups);
     sw_free(s->names);
     sw_free(s->name_of);
@@ -105,22 +112,31 @@ static uint32_t find_group(search *s, const char *name, size_t length)
     if (!value_of(s, sw_family_layer_count(s->model->family, name), 0, &g->n_layers) || g->n_layers < 0 ||
         g->n_layers > MOST_LAYERS)
         g->n_layers = 0;
-    g->is_there = sw_alloc_zero((size_t)g->n_layers + 1, sizeof *g->is_there);
+    g->has = sw_alloc_zero((size_t)g->n_layers + 1, sizeof *g->has);
     return s->n_groups++;
+}
+
+static void note_row(table_name *name, const sw_family_row *row)
+{
+    bool is_mixer = (row->flags & SW_ROW_MIXER) != 0;
+
+    name->by_layer = name->by_layer || (row->when != NULL && strstr(row->when, "layer") != NULL);
+    name->is_mixer = name->is_mixer || is_mixer;
+    name->is_another = name->is_another || !is_mixer;
 }
 
 static bool add_name(search *s, const sw_family_row *row)
 {
     uint32_t at = find_name(s, row->name);
-    bool by_layer = row->when != NULL && strstr(row->when, "layer") != NULL;
 
     if (at != NOT_KNOWN) {
-        s->names[at].by_layer = s->names[at].by_layer || by_layer;
+        note_row(&s->names[at], row);
         return true;
     }
     const char *mark = strchr(row->name, '#');
     table_name *name = &s->names[s->n_names++];
-    *name = (table_name){.row = row, .group = NOT_KNOWN, .by_layer = by_layer, .n_experts = 1};
+    *name = (table_name){.row = row, .group = NOT_KNOWN, .n_experts = 1, .is = IS_THERE};
+    note_row(name, row);
     if (mark == NULL)
         return true;
     name->group = find_group(s, row->name, (size_t)(mark - row->name));
@@ -129,7 +145,40 @@ static bool add_name(search *s, const sw_family_row *row)
         (!value_of(s, sw_family_inner_count(s->model->family, row->name), 0, &name->n_experts) ||
          name->n_experts < 0 || name->n_experts > SW_MAX_TENSORS))
         name->n_experts = 0;
-    return s->groups[name->group].is_there != NULL;
+    if (name->has_experts && row->role == SW_ROLE_MOE_EXPERT)
+        name->is |= IS_EXPERT;
+    return s->groups[name->group].has != NULL;
+}
+
+/* The module of a layer that a name is in: "self_attn" of "model.layers.#.self_attn.q_proj.weight". */
+static size_t module_of(const table_name *name, const char **module)
+{
+    *module = strchr(name->row->name, '#') + 1;
+    *module += **module == '.';
+    return strcspn(*module, ".");
+}
+
+/*
+ * Mixers, and the attentions that stand in their place in other layers: a module that holds heads. A name
+ * that both have (Kimi Linear's q_proj) tells nothing.
+ */
+static void tell_mixers(search *s)
+{
+    for (uint32_t i = 0; i < s->n_names; i++) {
+        table_name *name = &s->names[i];
+        const char *module = NULL;
+        if (name->is_mixer && !name->is_another)
+            name->is |= IS_MIXER;
+        if (name->group == NOT_KNOWN || name->is_mixer || !sw_layout_has_heads(name->row->layout))
+            continue;
+        size_t length = module_of(name, &module);
+        for (uint32_t k = 0; k < s->n_names; k++) {
+            const char *other = NULL;
+            if (s->names[k].group == name->group && !s->names[k].is_mixer &&
+                module_of(&s->names[k], &other) == length && memcmp(module, other, length) == 0)
+                s->names[k].is |= IS_ATTENTION;
+        }
+    }
 }
 
 static bool add_names(search *s)
@@ -150,6 +199,7 @@ static bool add_names(search *s)
                 return false;
         }
     }
+    tell_mixers(s);
     return true;
 }
 
@@ -176,13 +226,24 @@ static bool count_present(search *s)
             continue;
         layer_group *g = &s->groups[s->names[at].group];
         if (p->layer >= 0 && p->layer < g->n_layers)
-            g->is_there[p->layer] = true;
+            g->has[p->layer] |= s->names[at].is;
     }
     return true;
 }
 
-/* How often the name should stand in the files, in layers that are there at all. */
-static uint64_t count_wanted(const search *s, const table_name *name)
+/*
+ * May the name be asked for in this layer? Not where the layer is not there at all, and not where the other
+ * of mixer and attention stands: the files say better than a config which of the two a layer has.
+ */
+static bool may_ask(const table_name *name, uint8_t has)
+{
+    uint8_t other = (name->is & IS_MIXER) != 0 ? IS_ATTENTION : (name->is & IS_ATTENTION) != 0 ? IS_MIXER : 0;
+
+    return (has & IS_THERE) != 0 && (other == 0 || (has & (IS_MIXER | IS_ATTENTION)) != other);
+}
+
+/* How often the name should stand in the files, in layers that have what `in` says. */
+static uint64_t count_wanted(const search *s, const table_name *name, uint8_t in)
 {
     const layer_group *g = name->group == NOT_KNOWN ? NULL : &s->groups[name->group];
     bool holds = !name->by_layer && is_wanted(s, name, 0);
@@ -191,7 +252,8 @@ static uint64_t count_wanted(const search *s, const table_name *name)
     if (g == NULL)
         return holds ? 1 : 0;
     for (int64_t layer = 0; layer < g->n_layers; layer++) {
-        if (g->is_there[layer] && (holds || (name->by_layer && is_wanted(s, name, layer))))
+        if ((g->has[layer] & in) != 0 && may_ask(name, g->has[layer]) &&
+            (holds || (name->by_layer && is_wanted(s, name, layer))))
             n += (uint64_t)name->n_experts;
     }
     return n;
@@ -266,7 +328,7 @@ static void find_first(const search *s, uint32_t at, int64_t *layer, int64_t *ex
     size_t next = 0;
 
     for (*layer = 0; *layer < g->n_layers; (*layer)++) {
-        if (!g->is_there[*layer] || !is_wanted(s, name, *layer))
+        if (!may_ask(name, g->has[*layer]) || !is_wanted(s, name, *layer))
             continue;
         for (*expert = 0; *expert < name->n_experts; (*expert)++) {
             while (next < s->model->n_params && s->name_of[s->model->params[next].pattern] != at)
@@ -277,16 +339,6 @@ static void find_first(const search *s, uint32_t at, int64_t *layer, int64_t *ex
             next++;
         }
     }
-}
-
-static bool has_present_experts(const search *s)
-{
-    for (uint32_t i = 0; i < s->n_names; i++) {
-        if (s->names[i].has_experts && s->names[i].row->role == SW_ROLE_MOE_EXPERT &&
-            s->names[i].n_present > 0)
-            return true;
-    }
-    return false;
 }
 
 /* "3 of 48 are not in the files, the first is that of layer 2, expert 5". */
@@ -308,11 +360,13 @@ static void describe(const search *s, uint32_t at, char *text, size_t capacity)
         (void)snprintf(text + n, capacity - (size_t)n, ", expert %" PRId64, expert);
 }
 
-/* A block that has some of its experts would compute without the others: that is never meant. */
+/* A block that has some of its experts would compute without the others: that is never meant. One that has
+ * none is half a model. */
 static void report(const search *s, uint32_t at)
 {
-    const sw_family_row *row = s->names[at].row;
-    bool is_hole = row->role == SW_ROLE_MOE_EXPERT && s->names[at].has_experts && has_present_experts(s);
+    const table_name *name = &s->names[at];
+    const sw_family_row *row = name->row;
+    bool is_hole = (name->is & IS_EXPERT) != 0 && name->n_present < count_wanted(s, name, IS_EXPERT);
     char what[192];
 
     describe(s, at, what, sizeof what);
@@ -364,7 +418,7 @@ sw_status sw_lint_missing(sw_plan *plan, sw_error *err)
     if (!add_names(&s) || !count_present(&s))
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the lints");
     for (uint32_t i = 0; i < s.n_names; i++)
-        s.names[i].n_wanted = count_wanted(&s, &s.names[i]);
+        s.names[i].n_wanted = count_wanted(&s, &s.names[i], IS_THERE);
     for (uint32_t i = 0; i < s.n_names; i++) {
         const table_name *name = &s.names[i];
         if (name->n_present < name->n_wanted && !(name->n_present == 0 && may_lack_all(&s, name)))

@@ -146,6 +146,48 @@ static void a_block_without_some_of_its_experts_is_refused(void **state)
                  "expert 0");
 }
 
+static void a_block_without_any_expert_is_a_warning(void **state)
+{
+    (void)state;
+    expect_warning(
+        MIXTRAL, LAYER1 "block_sparse_moe.experts",
+        "experts.#.w1.weight: 4 of 8 are not in the files, the first is that of layer 1, expert 0");
+}
+
+#define QWEN3_NEXT                                                                                           \
+    "'architectures': ['Qwen3NextForCausalLM'], 'model_type': 'qwen3_next', 'num_hidden_layers': 2, "        \
+    "'num_experts': 2, 'moe_intermediate_size': 8, 'shared_expert_intermediate_size': 8, "                   \
+    "'linear_num_key_heads': 2, 'linear_num_value_heads': 2, 'linear_key_head_dim': 4, "                     \
+    "'linear_value_head_dim': 4, 'linear_conv_kernel_dim': 4, 'head_dim': 4, " SIZES
+#define ONE_LINEAR QWEN3_NEXT ", 'layer_types': ['linear_attention', 'full_attention']"
+#define ALL_FULL   QWEN3_NEXT ", 'layer_types': ['full_attention', 'full_attention']"
+#define ALL_LINEAR QWEN3_NEXT ", 'layer_types': ['linear_attention', 'linear_attention']"
+
+/* Of the names of one config, none is missing by another, but those without `dropped`. */
+static void expect_of_other(const char *config, const char *other, const char *dropped, const char *words)
+{
+    char *params = names_without(config, dropped, NULL);
+    tiny t = TINY_PLAN(.config = other, .params = params, .mesh = "tp=2");
+
+    if (words == NULL)
+        tiny_silent(&t, "missing_tensors");
+    else
+        tiny_finding(&t, SW_SEVERITY_WARNING, "missing_tensors", words, NULL);
+    tiny_drop(&t);
+    free(params);
+}
+
+static void a_layer_is_asked_for_a_mixer_or_for_an_attention(void **state)
+{
+    (void)state;
+    expect_of_other(ONE_LINEAR, ONE_LINEAR, NULL, NULL);
+    expect_of_other(ONE_LINEAR, ALL_FULL, NULL, NULL);
+    expect_of_other(ONE_LINEAR, ALL_LINEAR, NULL, NULL);
+    expect_of_other(ONE_LINEAR, ONE_LINEAR, "linear_attn.out_proj", "linear_attn.out_proj.weight: 1 of 1");
+    expect_of_other(ONE_LINEAR, ONE_LINEAR, "self_attn.k_proj", "self_attn.k_proj.weight: 1 of 1");
+    expect_of_other(ONE_LINEAR, ONE_LINEAR, "linear_attn.", "linear_attn.out_proj.weight: 1 of 1");
+}
+
 static void a_layer_that_is_not_there_at_all_is_one_finding(void **state)
 {
     char *params = names_without(LLAMA, LAYER1, NULL);
@@ -189,6 +231,8 @@ int main(void)
         cmocka_unit_test(tensors_outside_the_layers_are_missed_too),
         cmocka_unit_test(a_tied_pair_needs_one_of_its_names),
         cmocka_unit_test(a_block_without_some_of_its_experts_is_refused),
+        cmocka_unit_test(a_block_without_any_expert_is_a_warning),
+        cmocka_unit_test(a_layer_is_asked_for_a_mixer_or_for_an_attention),
         cmocka_unit_test(a_layer_that_is_not_there_at_all_is_one_finding),
         cmocka_unit_test(the_same_in_another_form_is_not_missing),
         cmocka_unit_test(more_layers_than_any_model_has_are_not_looked_at_one_by_one),
