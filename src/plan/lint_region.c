@@ -341,9 +341,22 @@ static uint64_t side_extent(const sw_facts *f, int dim)
     return shape->dims[dim];
 }
 
-/* The width between the two products of a feed-forward, as this weight has it; 0 where it does not tell. */
-static uint64_t inner_width(const sw_plan *plan, const sw_spec_param *p)
+/* The model's parameter that this one is, or the first of those that are stacked in it; UINT32_MAX: none. */
+static uint32_t source_of(const sw_spec *spec, const sw_spec_param *p)
 {
+    for (uint32_t i = 0; i < spec->n_stacks && p->param == UINT32_MAX; i++) {
+        const sw_ep_stack *stack = &spec->stacks[i];
+        if (strlen(stack->path) == p->path_length && memcmp(stack->path, p->path, p->path_length) == 0)
+            return stack->first_param;
+    }
+    return p->param;
+}
+
+/* The width between the two products of a feed-forward, as this weight has it, and on which side; 0 where it
+ * does not tell. */
+static uint64_t inner_width(const sw_plan *plan, const sw_spec *spec, const sw_spec_param *p, sw_side *out)
+{
+    uint32_t source = source_of(spec, p);
     const sw_facts *f = &plan->facts[p->facts];
     uint64_t parts = f->parts > 0 ? f->parts : 1;
     sw_side side = SW_SIDE_NONE;
@@ -355,31 +368,36 @@ static uint64_t inner_width(const sw_plan *plan, const sw_spec_param *p)
         side = SW_SIDE_OUT;
     else if (f->role == SW_ROLE_ROWWISE)
         side = SW_SIDE_IN;
-    else if (f->role == SW_ROLE_MOE_EXPERT && plan->model != NULL && p->param != UINT32_MAX)
-        side = sw_class_of(plan, p->param)->side;
+    else if (f->role == SW_ROLE_MOE_EXPERT && plan->model != NULL && source != UINT32_MAX)
+        side = sw_class_of(plan, source)->side;
+    *out = side;
     return side == SW_SIDE_OUT  ? side_extent(f, f->out_dim) / parts
            : side == SW_SIDE_IN ? side_extent(f, f->in_dim)
                                 : 0;
 }
 
-/* What a feed-forward's columns make its rows must take, and those of each expert. */
+/* What a feed-forward's columns make its rows must take, and those of each expert. Two rows do not meet. */
 static void check_extents(sw_plan *plan, const sw_spec *spec)
 {
     const sw_spec_param *first = NULL;
     uint64_t width = 0;
+    sw_side first_side = SW_SIDE_NONE;
     bool is_block = (spec->type == SW_BOUNDARY_MLP || spec->type == SW_BOUNDARY_MOE_MLP) && !spec->is_tower;
 
     for (uint32_t i = 0; i < spec->n_params && is_block; i++) {
         const sw_spec_param *p = &spec->params[i];
         bool is_expert = plan->facts[p->facts].role == SW_ROLE_MOE_EXPERT;
-        uint64_t extent = is_expert == (spec->type == SW_BOUNDARY_MOE_MLP) ? inner_width(plan, p) : 0;
+        sw_side side = SW_SIDE_NONE;
+        uint64_t extent =
+            is_expert == (spec->type == SW_BOUNDARY_MOE_MLP) ? inner_width(plan, spec, p, &side) : 0;
         if (extent == 0)
             continue;
         if (first == NULL) {
             first = p;
             width = extent;
+            first_side = side;
         }
-        if (extent == width)
+        if (extent == width || (side == SW_SIDE_IN && first_side == SW_SIDE_IN))
             continue;
         (void)sw_plan_fault(
             plan, SW_SEVERITY_ERROR, "extents_disagree", spec->fqn, spec->fqn_length,
@@ -390,13 +408,25 @@ static void check_extents(sw_plan *plan, const sw_spec *spec)
     }
 }
 
+static bool has_columns(const sw_plan *plan, const sw_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_params; i++) {
+        if (is_column(plan->facts[spec->params[i].facts].role))
+            return true;
+    }
+    return false;
+}
+
 /* In an attention, heads are what projections make and what one output takes: a query or key weight cut
- * along its input would add up parts of products that nobody sums. */
+ * along its input would add up parts of products that nobody sums. So would the first of two linears, such as
+ * a projector's, that are both taken for an output. */
 static void check_one_output(sw_plan *plan, const sw_spec *spec)
 {
     const sw_spec_param *first = NULL;
+    bool has_one =
+        spec->type == SW_BOUNDARY_ATTENTION || (spec->type == SW_BOUNDARY_MLP && !has_columns(plan, spec));
 
-    for (uint32_t i = 0; i < spec->n_params && plan->tp > 1 && spec->type == SW_BOUNDARY_ATTENTION; i++) {
+    for (uint32_t i = 0; i < spec->n_params && plan->tp > 1 && has_one; i++) {
         const sw_spec_param *p = &spec->params[i];
         const sw_facts *f = &plan->facts[p->facts];
         if (f->role != SW_ROLE_ROWWISE || f->shape == NULL || f->shape->n_dims < 2 || is_companion(f) ||

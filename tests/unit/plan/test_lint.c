@@ -349,6 +349,10 @@ static void a_matrix_stored_in_another_form_is_refused(void **state)
           "shape_mismatch", SA "q_proj.weight: is [256], config.json gives [16, 16]", NULL);
 }
 
+#define NARROW(n)                                                                                            \
+    MLP "experts." n ".gate_proj.weight F32 8x16\n" MLP "experts." n ".up_proj.weight F32 8x16\n" MLP        \
+        "experts." n ".down_proj.weight F32 16x6\n"
+
 static void the_products_of_a_feed_forward_meet_in_one_width(void **state)
 {
     (void)state;
@@ -363,6 +367,27 @@ static void the_products_of_a_feed_forward_meet_in_one_width(void **state)
                                      "experts.down_proj F32 4x16x6\n",
                        .mesh = "tp=2"},
           "extents_disagree", "one has 8 and the other 6", NULL);
+    for (int stacked = 0; stacked < 2; stacked++) {
+        check(&(tiny_case){.config = MOE,
+                           .params =
+                               MLP "gate.weight F32 4x16\n" NARROW("0") NARROW("1") NARROW("2") NARROW("3"),
+                           .mesh = stacked ? "tp=2,ep=2" : "tp=2"},
+              "extents_disagree", "one has 8 and the other 6", NULL);
+    }
+}
+
+static void two_linears_of_a_projector_are_no_feed_forward(void **state)
+{
+    /* both names hold the word o_proj */
+    tiny t = TINY_REFUSE(.config = "'architectures': ['StrangerForCausalLM'], 'hidden_size': 16",
+                         .params = "audio_projection_layer.linear1.weight F32 16x12\n"
+                                   "audio_projection_layer.linear2.weight F32 16x16\n",
+                         .mesh = "tp=2");
+    (void)state;
+    tiny_silent(&t, "extents_disagree");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "members_disagree",
+                 "'linear1.weight' and 'linear2.weight' are both cut along their input", NULL);
+    tiny_drop(&t);
 }
 
 static void one_weight_of_an_attention_is_row_parallel(void **state)
@@ -459,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_file_that_contradicts_its_config_is_refused),
         cmocka_unit_test(counts_of_layers_and_vocabulary_are_the_configs),
         cmocka_unit_test(a_matrix_stored_in_another_form_is_refused),
+        cmocka_unit_test(two_linears_of_a_projector_are_no_feed_forward),
         cmocka_unit_test(the_products_of_a_feed_forward_meet_in_one_width),
         cmocka_unit_test(one_weight_of_an_attention_is_row_parallel),
         cmocka_unit_test(the_only_key_head_may_be_whole),
