@@ -3,6 +3,7 @@
  * counts still give even cuts, inside heads. Two things tell: every weight of an attention must hold its
  * heads in the proportion of the config (queries to keys, output to queries), and where the config states
  * head_dim itself, each must hold exactly that much. A size that only follows from hidden_size may differ.
+ * Queries must be a multiple of keys.
  */
 #include "plan/lint_heads.h"
 
@@ -106,12 +107,27 @@ static bool are_in_proportion(const head_rows *a, const head_rows *b)
     return sw_mul_u64(a->stored, b->said, &left) && sw_mul_u64(b->stored, a->said, &right) && left == right;
 }
 
+/* Each key/value head serves as many query heads: true on any mesh, also where tp cuts nothing. */
+static void check_groups(sw_plan *plan, const sw_spec *spec)
+{
+    uint64_t heads = attribute(plan, SW_ATTR_HEADS);
+    uint64_t kv = attribute(plan, SW_ATTR_KV_HEADS);
+
+    if (heads == 0 || kv == 0 || heads % kv == 0 || spec->has_bad_heads || !sw_spec_has_keys(plan, spec))
+        return;
+    (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "heads", spec->fqn, spec->fqn_length,
+                        "check num_attention_heads and num_key_value_heads in config.json",
+                        "%" PRIu64 " query heads are no multiple of %" PRIu64 " key/value heads", heads, kv);
+}
+
 void sw_lint_heads(sw_plan *plan, const sw_spec *spec)
 {
     bool is_stated = plan->model->config.attributes.is_stated[SW_ATTR_HEAD_DIM];
     head_rows first = {0};
     head_rows rows;
 
+    if (spec->type == SW_BOUNDARY_ATTENTION && !spec->is_tower)
+        check_groups(plan, spec);
     for (uint32_t i = 0; i < spec->n_params && spec->type == SW_BOUNDARY_ATTENTION && !spec->is_tower; i++) {
         if (!find_rows(plan, &spec->params[i], &rows))
             continue;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
+
 #define SA "model.layers.0.self_attn."
 #define CONFIG(arch, heads, kv, more)                                                                        \
     "'architectures': ['" arch "'], 'num_hidden_layers': 1, 'hidden_size': 64, 'intermediate_size': 64, "    \
@@ -44,6 +46,40 @@ static void right_counts_are_silent(void **state)
     expect_rows(LLAMA("8", "2", ""), STORED, SA "k_proj.weight", "8:16");
     expect_rows(STRANGER("8", "2", DIM), STORED, SA "k_proj.weight", "8:16");
     expect_rows(STRANGER("8", "2", ""), STORED, SA "k_proj.weight", "8:16");
+}
+
+static void queries_that_are_no_multiple_of_keys_are_refused_on_every_mesh(void **state)
+{
+    static const struct {
+        const char *config, *params, *mesh, *words;
+    } rows[] = {
+        {LLAMA("7",    "2", DIM), QKVO("56", "16", "16", "56"), "tp=1",
+         "7 query heads are no multiple of 2 key"},
+        {LLAMA("6",    "4", DIM), QKVO("48", "32", "32", "48"), "tp=2",
+         "6 query heads are no multiple of 4 key"},
+        {LLAMA("4",    "8", DIM), QKVO("32", "64", "64", "32"), "tp=2",
+         "4 query heads are no multiple of 8 key"},
+        {STRANGER("6", "4", DIM), QKVO("48", "32", "32", "48"), "tp=2",
+         "6 query heads are no multiple of 4 key"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(rows); i++) {
+        tiny t = TINY_REFUSE(.config = rows[i].config, .params = rows[i].params, .mesh = rows[i].mesh);
+        tiny_finding(&t, SW_SEVERITY_ERROR, "heads", rows[i].words, "num_key_value_heads");
+        tiny_drop(&t);
+    }
+}
+
+static void latent_attention_has_no_keys_to_count(void **state)
+{
+    tiny t = TINY_PLAN(.config = CONFIG("DeepseekV3ForCausalLM", "4", "3",
+                                        ", 'kv_lora_rank': 8, 'qk_nope_head_dim': 4, 'qk_rope_head_dim': 4, "
+                                        "'v_head_dim': 4, 'first_k_dense_replace': 1, 'q_lora_rank': 8"),
+                       .mesh = "tp=2");
+    (void)state;
+    tiny_silent(&t, "heads");
+    tiny_drop(&t);
 }
 
 static void a_count_twice_as_high_is_refused_where_the_size_of_a_head_is_stated(void **state)
@@ -117,6 +153,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_counts_are_silent),
+        cmocka_unit_test(queries_that_are_no_multiple_of_keys_are_refused_on_every_mesh),
+        cmocka_unit_test(latent_attention_has_no_keys_to_count),
         cmocka_unit_test(a_count_twice_as_high_is_refused_where_the_size_of_a_head_is_stated),
         cmocka_unit_test(keys_out_of_proportion_are_refused),
         cmocka_unit_test(a_size_of_heads_that_only_follows_may_differ),
