@@ -23,6 +23,7 @@
 #include "plan/lint_missing.h"
 #include "plan/lint_region.h"
 #include "plan/lint_stream.h"
+#include "plan/lint_vocabulary.h"
 
 static const sw_axis axis_of[SW_ON_COUNT_] = {
     [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
@@ -546,6 +547,8 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         check_experts(&l);
         sw_lint_stream(plan);
         status = sw_lint_config(plan, model, err);
+        if (plan->model == model)
+            sw_lint_vocabulary(plan);
         if (status == SW_OK && plan->model == model)
             status = sw_lint_missing(plan, err);
         for (uint32_t i = 0; i < plan->n_specs && plan->model == model; i++)

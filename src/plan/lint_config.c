@@ -120,35 +120,6 @@ static void check_counts(sw_plan *plan, const sw_model *model, const sw_tensor_e
                             "is expert %d, config.json says %" PRId64 " experts", param->expert, experts);
 }
 
-/* Rows of the text model's own tensor of a role; 0 when there is none. */
-static uint64_t rows_of(const sw_plan *plan, sw_role role, const char **name)
-{
-    const sw_model *model = plan->model;
-
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        const sw_tensor_entry *t = sw_model_tensor(model, i);
-        if (model->params[i].layer < 0 && sw_class_of(plan, i)->role == role && t->shape != NULL &&
-            t->shape->n_dims == 2) {
-            *name = t->name;
-            return t->shape->dims[0];
-        }
-    }
-    return 0;
-}
-
-static void check_vocabulary(sw_plan *plan)
-{
-    const char *embed = "";
-    const char *head = "";
-    uint64_t in = rows_of(plan, SW_ROLE_EMBED, &embed);
-    uint64_t out = rows_of(plan, SW_ROLE_LM_HEAD, &head);
-
-    if (in != 0 && out != 0 && in != out)
-        (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "shape_mismatch", head, strlen(head),
-                            "check that config.json belongs to this checkpoint",
-                            "has %" PRIu64 " rows, and %s has %" PRIu64, out, embed, in);
-}
-
 sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
 {
     if (plan->model != model || model->family == NULL)
@@ -169,6 +140,5 @@ sw_status sw_lint_config(sw_plan *plan, const sw_model *model, sw_error *err)
         check_shape(plan, model, t, class_, pattern->row, param->layer);
     }
     sw_free(seen);
-    check_vocabulary(plan);
     return SW_OK;
 }
