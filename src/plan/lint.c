@@ -15,6 +15,7 @@
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/intern.h"
+#include "plan/lint_bias.h"
 #include "plan/lint_compute.h"
 #include "plan/lint_config.h"
 #include "plan/lint_contract.h"
@@ -539,6 +540,7 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             sw_lint_region(plan, model, spec);
             sw_lint_experts(plan, model, spec);
             sw_lint_compute(plan, spec);
+            sw_lint_bias(plan, spec);
             check_pair(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
                 check_param(&l, spec, &spec->params[k]);
