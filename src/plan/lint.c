@@ -25,6 +25,7 @@
 #include "plan/lint_region.h"
 #include "plan/lint_stream.h"
 #include "plan/lint_vocabulary.h"
+#include "plan/lint_widths.h"
 
 static const sw_axis axis_of[SW_ON_COUNT_] = {
     [SW_ON_CP] = SW_AXIS_CP, [SW_ON_EP] = SW_AXIS_EP, [SW_ON_TP] = SW_AXIS_TP};
@@ -540,7 +541,6 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             sw_lint_region(plan, model, spec);
             sw_lint_experts(plan, model, spec);
             sw_lint_compute(plan, spec);
-            sw_lint_bias(plan, spec);
             check_pair(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
                 check_param(&l, spec, &spec->params[k]);
@@ -553,8 +553,11 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             sw_lint_vocabulary(plan);
         if (status == SW_OK && plan->model == model)
             status = sw_lint_missing(plan, err);
-        for (uint32_t i = 0; i < plan->n_specs && plan->model == model; i++)
+        for (uint32_t i = 0; i < plan->n_specs && plan->model == model; i++) {
+            sw_lint_bias(plan, &plan->specs[i]);
             sw_lint_heads(plan, &plan->specs[i]);
+            sw_lint_widths(plan, &plan->specs[i]);
+        }
     }
     sw_free(l.owner);
     sw_free(l.has_whole);

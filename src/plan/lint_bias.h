@@ -4,7 +4,7 @@
 
 #include "plan/plan_data.h"
 
-/* Findings of one boundary, as faults of the plan. */
+/* Findings of one boundary of the plan's own model, as faults of the plan. */
 void sw_lint_bias(sw_plan *plan, const sw_spec *spec);
 
 #endif
