@@ -67,6 +67,13 @@ static uint64_t stops(uint64_t word)
     return ((word - ones * 0x20) | (quote - ones) | (slash - ones) | word) & tops;
 }
 
+size_t sw_utf8_mark(const void *bytes, size_t length)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t n = sizeof mark - 1;
+    return length >= n && memcmp(bytes, mark, n) == 0 ? n : 0;
+}
+
 size_t sw_text_plain_prefix(const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;

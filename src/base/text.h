@@ -11,6 +11,9 @@
  */
 size_t sw_utf8_valid_prefix(const void *bytes, size_t length);
 
+/* Bytes of the byte-order mark that some editors put before UTF-8: 3, or 0 when there is none. */
+size_t sw_utf8_mark(const void *bytes, size_t length);
+
 /* How many bytes from the start are ASCII without quote, backslash and characters below the blank. */
 size_t sw_text_plain_prefix(const void *bytes, size_t length);
 

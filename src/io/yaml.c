@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/status.h"
+#include "base/text.h"
 
 typedef struct open_node {
     sw_yaml_node *node;
@@ -230,7 +231,8 @@ sw_status sw_yaml_read(sw_yaml_node **out, sw_file_map map, const char *path, sw
     if (yaml_parser_initialize(&read.parser) == 0)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory to read it", path);
     yaml_parser_set_encoding(&read.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&read.parser, map.bytes, map.n_bytes);
+    size_t mark = sw_utf8_mark(map.bytes, map.n_bytes); /* libyaml would take it for a column */
+    yaml_parser_set_input_string(&read.parser, map.bytes + mark, map.n_bytes - mark);
     SW_TRY(read_events(&read));
 
     bool is_empty = read.root != NULL && read.root->kind == SW_YAML_SCALAR && read.root->is_plain &&

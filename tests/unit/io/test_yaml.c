@@ -76,6 +76,21 @@ static void a_file_becomes_a_tree_in_its_order(void **state)
     assert_null(sw_yaml_get(NULL, "match"));
 }
 
+static void a_byte_order_mark_is_no_part_of_the_first_line(void **state)
+{
+    (void)state;
+    sw_yaml_node *root = NULL;
+    assert_int_equal(read_text(&root,
+                               "\xef\xbb\xbf"
+                               "a: 1\nb: 2\n",
+                               NULL),
+                     SW_OK);
+    assert_string_equal(sw_yaml_get(root, "a")->text, "1");
+    assert_string_equal(sw_yaml_get(root, "b")->text, "2");
+    assert_int_equal(read_text(&root, "\xef\xbb\xbf", NULL), SW_OK);
+    assert_null(root);
+}
+
 static void an_empty_document_is_no_tree(void **state)
 {
     (void)state;
@@ -235,6 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_becomes_a_tree_in_its_order, make_arena, destroy_arena),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_the_first_line, make_arena,
+                                        destroy_arena),
         cmocka_unit_test_setup_teardown(an_empty_document_is_no_tree, make_arena, destroy_arena),
         cmocka_unit_test_setup_teardown(nulls_and_booleans_are_plain_words, make_arena, destroy_arena),
         cmocka_unit_test_setup_teardown(each_surprise_is_refused_with_its_line, make_arena, destroy_arena),
