@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/status.h"
+#include "base/text.h"
 
 /* Where we are, for messages. */
 typedef struct place {
@@ -57,16 +58,6 @@ static sw_status read_shape(field text, uint64_t *dims, uint32_t *n_dims, const 
     }
 }
 
-static bool is_dtype_word(field text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'))
-            return false;
-    }
-    return text.length > 0;
-}
-
 /* Cut the line at its tabs; the number of fields, of which the first three are kept. */
 static size_t split_fields(const char *line, const char *end, field fields[3])
 {
@@ -98,8 +89,9 @@ static sw_status read_line(sw_tensor_list *list, const char *line, const char *e
                        "%s: line %" PRIu64 ": %zu fields, not 3", where->path, where->line, n_fields);
     }
     sw_map_prefetch(&list->by_name, fields[0].bytes, fields[0].length);
-    if (!is_dtype_word(fields[1])) {
-        return SW_FAIL(err, SW_E_FORMAT, "write a dtype such as BF16",
+    sw_dtype dtype = sw_dtype_of(fields[1].bytes, fields[1].length);
+    if (dtype == SW_DTYPE_UNKNOWN) {
+        return SW_FAIL(err, SW_E_FORMAT, "write a dtype of the safetensors format, such as BF16",
                        "%s: line %" PRIu64 ": '%.*s' is not a dtype", where->path, where->line,
                        shown(fields[1]), fields[1].bytes);
     }
@@ -107,8 +99,7 @@ static sw_status read_line(sw_tensor_list *list, const char *line, const char *e
     sw_status status = sw_tensor_list_shape(list, dims, n_dims, &shape, err);
     if (status == SW_OK) {
         status =
-            sw_tensor_list_add(list, fields[0].bytes, fields[0].length,
-                               sw_dtype_of(fields[1].bytes, fields[1].length), shape, UINT32_MAX, 0, err);
+            sw_tensor_list_add(list, fields[0].bytes, fields[0].length, dtype, shape, UINT32_MAX, 0, err);
     }
     if (status != SW_OK)
         sw_error_context(err, "%s: line %" PRIu64, where->path, where->line);
@@ -131,6 +122,8 @@ sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *
     const char *at = (const char *)map.bytes;
     const char *end = at + map.n_bytes;
     place where = {.path = path};
+
+    at += sw_utf8_mark(map.bytes, map.n_bytes);
 
     if (map.n_bytes > SW_PARAMS_TSV_MAX_BYTES) {
         return SW_FAIL(err, SW_E_LIMIT, "check that this is a list of parameters",

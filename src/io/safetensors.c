@@ -43,6 +43,7 @@ typedef struct reader {
 typedef struct record {
     sw_json_text name;
     sw_dtype dtype;
+    sw_json_text dtype_word;
     uint64_t dims[SW_MAX_DIMS];
     uint32_t n_dims;
     uint64_t begin;
@@ -66,6 +67,7 @@ static bool read_dtype(reader *read, record *tensor)
     if (!sw_json_string(&read->json, &word))
         return false;
     tensor->dtype = sw_dtype_of(word.bytes, word.length);
+    tensor->dtype_word = word;
     return true;
 }
 
@@ -239,6 +241,9 @@ static sw_status add_tensor(reader *read, const record *tensor)
     SW_TRY(keep_span(read, tensor));
     status = sw_tensor_list_add(read->list, tensor->name.bytes, tensor->name.length, tensor->dtype, shape,
                                 read->file, tensor->begin, read->err);
+    if (status == SW_OK && tensor->dtype == SW_DTYPE_UNKNOWN)
+        status = sw_tensor_list_note_unknown(read->list, tensor->dtype_word.bytes, tensor->dtype_word.length,
+                                             read->err);
     if (status != SW_OK)
         sw_error_context(read->err, "%s", read->path);
     return status;

@@ -192,6 +192,19 @@ sw_status sw_tensor_list_add(sw_tensor_list *list, const char *name, size_t name
     return SW_OK;
 }
 
+sw_status sw_tensor_list_note_unknown(sw_tensor_list *list, const char *word, size_t length, sw_error *err)
+{
+    enum { SHOWN = 40 };
+    sw_unknown_dtype *unknown = &list->unknown;
+
+    if (unknown->n++ > 0)
+        return SW_OK;
+    unknown->name = list->tensors[list->n_tensors - 1].name;
+    unknown->word = sw_arena_copy(list->arena, word, length < SHOWN ? length : SHOWN);
+    return unknown->word == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a list of tensors")
+                                 : SW_OK;
+}
+
 sw_status sw_tensor_list_add_file(sw_tensor_list *list, const char *path, uint32_t *out, sw_error *err)
 {
     if (!grow_u32((void **)&list->files, &list->file_capacity, list->n_files, sizeof(char *)))

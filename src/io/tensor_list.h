@@ -39,6 +39,13 @@ typedef struct sw_tensor_entry {
     unsigned dtype : 8; /* sw_dtype */
 } sw_tensor_entry;
 
+/* Tensors whose dtype is a word that no one knows: they can be carried, and not be cut inside a row. */
+typedef struct sw_unknown_dtype {
+    const char *name; /* of the first tensor; NULL: there is none */
+    const char *word; /* its dtype, the beginning of a long one */
+    size_t n;
+} sw_unknown_dtype;
+
 typedef struct sw_tensor_list {
     sw_arena *arena;
     sw_tensor_entry *tensors; /* in the order in which they were read */
@@ -52,6 +59,7 @@ typedef struct sw_tensor_list {
     const sw_shape **shapes;
     uint32_t n_shapes;
     uint32_t shape_capacity;
+    sw_unknown_dtype unknown;
 } sw_tensor_list;
 
 /* An empty list whose memory is bounded by `limit_bytes`; clear it with sw_tensor_list_clear(). */
@@ -73,6 +81,9 @@ sw_status sw_tensor_list_shape(sw_tensor_list *list, const uint64_t *dims, uint3
  */
 sw_status sw_tensor_list_add(sw_tensor_list *list, const char *name, size_t name_length, sw_dtype dtype,
                              const sw_shape *shape, uint32_t file, uint64_t begin, sw_error *err);
+
+/* Remember that the tensor that was added last has the dtype `word`, which is not known. */
+sw_status sw_tensor_list_note_unknown(sw_tensor_list *list, const char *word, size_t length, sw_error *err);
 
 /* Register a file path; its index is used in entries. */
 sw_status sw_tensor_list_add_file(sw_tensor_list *list, const char *path, uint32_t *out, sw_error *err);

@@ -240,11 +240,24 @@ static sw_status begin(sw_model *model, const char *path, sw_error *err)
     return model->path == NULL ? no_memory(err, path) : SW_OK;
 }
 
+static sw_status remark_unknown_dtypes(sw_model *model, sw_error *err)
+{
+    const sw_unknown_dtype *u = &model->list.unknown;
+
+    if (u->n == 0)
+        return SW_OK;
+    return sw_model_remark(model, SW_SEVERITY_WARNING, "dtype_unknown", u->name,
+                           "check the word; whole rows are carried, and what is cut inside a row is refused",
+                           err, "the dtype '%s' is not known (%zu tensor%s of such)", u->word, u->n,
+                           u->n == 1 ? "" : "s");
+}
+
 static sw_status finish(sw_model *model, sw_error *err)
 {
     if (model->list.n_tensors == 0)
         return SW_FAIL(err, SW_E_FORMAT, "give a model with parameters", "%s: holds no tensor", model->path);
     trim(&model->list);
+    SW_TRY(remark_unknown_dtypes(model, err));
     SW_TRY(name_architecture(model, err));
     return sw_model_build(model, err);
 }

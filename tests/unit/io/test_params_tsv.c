@@ -26,7 +26,7 @@ static void names_dtypes_and_shapes_are_read(void **state)
     (void)state;
     sw_tensor_list list;
     assert_int_equal(
-        read_text(&list, "# a comment\nwte.weight\tF16\t50257x768\r\nscale\tQ9_X\t1\ne\tF32\t0x3", NULL),
+        read_text(&list, "# a comment\nwte.weight\tF16\t50257x768\r\nscale\tI8\t1\ne\tF32\t0x3", NULL),
         SW_OK);
     assert_int_equal(list.n_tensors, 3);
     assert_string_equal(list.tensors[0].name, "wte.weight");
@@ -35,10 +35,26 @@ static void names_dtypes_and_shapes_are_read(void **state)
     assert_int_equal(list.tensors[0].shape->dims[0], 50257);
     assert_int_equal(list.tensors[0].shape->dims[1], 768);
     assert_int_equal(list.tensors[0].file, UINT32_MAX);
-    assert_int_equal(list.tensors[1].dtype, SW_DTYPE_UNKNOWN);
+    assert_int_equal(list.tensors[1].dtype, SW_DTYPE_I8);
     assert_int_equal(list.tensors[1].shape->n_dims, 1);
     assert_int_equal(list.tensors[1].shape->elems, 1);
     assert_int_equal(list.tensors[2].shape->elems, 0);
+    sw_tensor_list_clear(&list);
+}
+
+static void a_byte_order_mark_is_no_part_of_a_name(void **state)
+{
+    (void)state;
+    sw_tensor_list list;
+    assert_int_equal(read_text(&list,
+                               "\xef\xbb\xbf"
+                               "a\tF32\t1\n",
+                               NULL),
+                     SW_OK);
+    assert_string_equal(list.tensors[0].name, "a");
+    sw_tensor_list_clear(&list);
+    assert_int_equal(read_text(&list, "\xef\xbb\xbf", NULL), SW_OK);
+    assert_int_equal(list.n_tensors, 0);
     sw_tensor_list_clear(&list);
 }
 
@@ -64,6 +80,7 @@ static const refusal refusals[] = {
     { "a\tF32\t1\n\nb\tF32\t1\n",             SW_E_FORMAT, "p.tsv: line 2: 1 fields, not 3" },
     { "#\na F32 1\n",                         SW_E_FORMAT, "p.tsv: line 2: 1 fields, not 3" },
     { "a\t\t1\n",                             SW_E_FORMAT, "p.tsv: line 1: '' is not a dtype" },
+    { "a\tF32\t1\nb\tBF17\t1\n",             SW_E_FORMAT, "p.tsv: line 2: 'BF17' is not a dtype" },
     { "a\tF-32\t1\n",                         SW_E_FORMAT, "p.tsv: line 1: 'F-32' is not a dtype" },
     { "a\tF32\t\n",                           SW_E_FORMAT, "p.tsv: line 1: '' is not a shape" },
     { "a\tF32\t4x\n",                         SW_E_FORMAT, "p.tsv: line 1: '4x' is not a shape" },
@@ -144,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_dtypes_and_shapes_are_read),
+        cmocka_unit_test(a_byte_order_mark_is_no_part_of_a_name),
         cmocka_unit_test(an_empty_file_is_an_empty_list),
         cmocka_unit_test(each_fault_is_named_with_its_line),
         cmocka_unit_test(every_failed_allocation_is_reported_and_nothing_leaks),

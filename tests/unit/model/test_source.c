@@ -408,6 +408,23 @@ static void a_name_cannot_be_had_without_memory_for_a_config_alone(void **state)
 
 /* ---- real files ---- */
 
+static void a_dtype_that_is_not_known_is_remarked(void **state)
+{
+    (void)state;
+    folder_tensors("a.safetensors", "x BF16 4\ny BF17 4\nz Q9_X 4\n");
+    sw_model *model = folder_open("a.safetensors");
+    const sw_finding *remark = folder_remark(model, "dtype_unknown");
+    assert_non_null(remark);
+    assert_int_equal(remark->severity, SW_SEVERITY_WARNING);
+    assert_string_equal(remark->fqn, "y");
+    assert_string_equal(remark->what, "the dtype 'BF17' is not known (2 tensors of such)");
+    sw_model_close(model);
+    folder_tensors("b.safetensors", "x BF16 4\n");
+    model = folder_open("b.safetensors");
+    assert_null(folder_remark(model, "dtype_unknown"));
+    sw_model_close(model);
+}
+
 static void check_weights(const char *model_path, size_t n_params, uint64_t elements)
 {
     char name[128];
@@ -464,6 +481,7 @@ int main(void)
         IN_FOLDER(more_layers_than_can_be_planned_are_refused),
         IN_FOLDER(a_failed_allocation_is_an_error_and_leaks_nothing),
         IN_FOLDER(a_name_cannot_be_had_without_memory_for_a_config_alone),
+        IN_FOLDER(a_dtype_that_is_not_known_is_remarked),
         cmocka_unit_test(real_checkpoints_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
