@@ -22,7 +22,7 @@ static const sw_command *const commands[] = {
 
 static const char exit_statuses[] =
     "\nExit status: 0 done, 1 the input or the plan is wrong, 2 the command line is wrong,\n"
-    "             3 the system failed\n";
+    "             3 the system failed";
 
 static void describe_program(sw_buffer *out)
 {
@@ -40,7 +40,8 @@ static void describe_program(sw_buffer *out)
     }
     for (size_t i = 0; i < SW_COUNT(commands); i++)
         sw_buffer_printf(out, "  %-*s  %s\n", width, commands[i]->name, commands[i]->summary);
-    sw_buffer_puts(out, exit_statuses);
+    sw_buffer_printf(out, "%s, 4 nothing is known to be wrong, and nothing proves it (verify)\n",
+                     exit_statuses);
 }
 
 static void describe_command(const sw_command *command, sw_buffer *out)
@@ -48,7 +49,7 @@ static void describe_command(const sw_command *command, sw_buffer *out)
     sw_buffer_printf(out, "Usage: shardwright %s %s\n\n%s\nOptions:\n", command->name, command->usage,
                      command->description);
     sw_options_describe(command->options, out);
-    sw_buffer_puts(out, exit_statuses);
+    sw_buffer_printf(out, "%s\n", exit_statuses);
 }
 
 /* The command of a name; NULL when there is none, the failure in `err`. */

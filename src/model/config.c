@@ -142,8 +142,22 @@ static bool must_be_right(sw_attr attr)
     return false;
 }
 
+/* What a key of the attribute holds, in words. */
+static const char *kind_of(sw_attr attr)
+{
+    static const sw_attr flags[] = {
+        SW_ATTR_TIED,        SW_ATTR_ATTENTION_BIAS, SW_ATTR_MLP_BIAS,  SW_ATTR_QK_NORM, SW_ATTR_MULTI_QUERY,
+        SW_ATTR_NEW_DECODER, SW_ATTR_PARALLEL_ATTN,  SW_ATTR_CONV_BIAS, SW_ATTR_NO_BIAS, SW_ATTR_ALIBI};
+
+    for (size_t i = 0; i < SW_COUNT(flags); i++) {
+        if (flags[i] == attr)
+            return "true or false";
+    }
+    return "an integer";
+}
+
 /* A list a layer, a word, a fraction: whoever needs the attribute will say that it is not set. */
-static sw_status ignore_key(reading *r, const char *key, const json_t *value)
+static sw_status ignore_key(reading *r, const char *key, const json_t *value, sw_attr attr)
 {
     char text[48];
     sw_ignored_key *ignored = sw_arena_zero(r->config->arena, 1, sizeof *ignored);
@@ -151,8 +165,8 @@ static sw_status ignore_key(reading *r, const char *key, const json_t *value)
     sw_config_value_text(value, text, sizeof text);
     if (ignored == NULL)
         return sw_config_no_memory(&r->source);
-    ignored->text = sw_arena_format(r->config->arena, "key \"%s\" is %s (%s), not an integer", key,
-                                    sw_config_kind(value), text);
+    ignored->text = sw_arena_format(r->config->arena, "key \"%s\" is %s (%s), not %s", key,
+                                    sw_config_kind(value), text, kind_of(attr));
     *r->last_ignored = ignored;
     r->last_ignored = &ignored->next;
     return ignored->text == NULL ? sw_config_no_memory(&r->source) : SW_OK;
@@ -175,7 +189,9 @@ static sw_status read_spelling(reading *r, const sw_spelling *spelling, const js
         a->value[attr] = strcmp(text, word + 1) == 0;
     } else if (!must_be_right(attr) && !sw_config_is_whole(value, &a->value[attr])) {
         r->is_ignored[attr] = true;
-        return ignore_key(r, key, value);
+        return ignore_key(r, key, value, attr);
+    } else if (!sw_config_is_whole(value, &a->value[attr])) {
+        return sw_config_mismatch(&r->source, key, value, kind_of(attr));
     } else {
         SW_TRY(sw_config_integer(&r->source, key, value, 0, MAX_NUMBER, &a->value[attr]));
     }

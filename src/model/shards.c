@@ -304,10 +304,11 @@ static sw_status remark_omitted(const index_check *c)
     }
     if (first == NULL)
         return SW_OK;
+    size_t n = have->n_tensors - c->list.n_tensors;
     return sw_model_remark(
         c->model, SW_SEVERITY_WARNING, "index_omits", first->name,
         "write the index again from the files' headers; other programs will not see these tensors", c->err,
-        "%zu tensors stand in the files and not in %s, the first in %s", have->n_tensors - c->list.n_tensors,
+        "%zu tensor%s in the files and not in %s, the first in %s", n, n == 1 ? " stands" : "s stand",
         base_name(c->path), base_name(have->files[first->file]));
 }
 

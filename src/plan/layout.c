@@ -213,18 +213,20 @@ static void solve_heads(const sw_cut_request *q, sw_cut_result *result)
 
 static void indivisible(const sw_cut_request *q, sw_cut_result *result)
 {
+    const char *what = q->is_input ? "columns" : "rows";
+
     fault(result, "indivisible");
     if (q->unit > 1) {
         (void)snprintf(result->what, sizeof result->what,
-                       "%" PRIu64 " rows in groups of %" PRIu64 " cannot be cut over tp=%u", q->extent,
+                       "%" PRIu64 " %s in groups of %" PRIu64 " cannot be cut over tp=%u", q->extent, what,
                        q->unit, q->ranks);
     } else if (q->parts > 1) {
         (void)snprintf(result->what, sizeof result->what,
-                       "%u parts of %" PRIu64 " rows each are not divisible by tp=%u", q->parts,
-                       q->extent / q->parts, q->ranks);
+                       "%u parts of %" PRIu64 " %s each are not divisible by tp=%u", q->parts,
+                       q->extent / q->parts, what, q->ranks);
     } else {
-        (void)snprintf(result->what, sizeof result->what, "%" PRIu64 " rows are not divisible by tp=%u",
-                       q->extent, q->ranks);
+        (void)snprintf(result->what, sizeof result->what, "%" PRIu64 " %s are not divisible by tp=%u",
+                       q->extent, what, q->ranks);
     }
 }
 

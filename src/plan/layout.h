@@ -19,6 +19,7 @@ typedef struct sw_cut_request {
     uint64_t heads;  /* 0: unknown */
     uint64_t kv_heads;
     uint32_t ranks;     /* size of tp, above 1 */
+    bool is_input;      /* the extent is one of columns, not of rows */
     bool may_be_uneven; /* pieces need not be equal: vocabulary, quantisation groups */
     uint32_t n_explicit;
     const sw_segment *explicit_segments; /* SW_LAYOUT_EXPLICIT */

@@ -333,6 +333,7 @@ static void cut_side(placing *p, sw_side side)
                         .heads = heads,
                         .kv_heads = kv,
                         .ranks = p->plan->tp,
+                        .is_input = side == SW_SIDE_IN,
                         .may_be_uneven = grouped || c->layout == SW_LAYOUT_VOCAB};
     q.n_explicit = c->n_segments;
     q.explicit_segments = c->segments;

@@ -150,7 +150,7 @@ static void every_fault_of_a_plan_is_said_with_its_help(void **state)
                            "tp=3"));
     assert_non_null(strstr(result.messages, "[heads]\nhelp: tp sizes that fit: 1, 2"));
     assert_non_null(strstr(result.messages,
-                           "shardwright: model.layers.#.mlp.down_proj.weight: 64 rows are not "
+                           "shardwright: model.layers.#.mlp.down_proj.weight: 64 columns are not "
                            "divisible by tp=3 (3 alike) [indivisible]\nhelp: tp sizes that fit: "));
     assert_null(strstr(result.messages, "more)")); /* the first fault is not said again as the failure */
     result = run_line("plan " LLAMA " --mesh tp=3 --json");

@@ -314,6 +314,8 @@ static void values_of_the_wrong_kind_are_refused_by_key(void **state)
     static const char *const cases[][2] = {
         {"{\"hidden_size\": \"64\"}",                                      "key \"hidden_size\" is a string, not an integer"    },
         {"{\"hidden_size\": 64.5}",                                        "key \"hidden_size\" is a fraction, not an integer"  },
+        {"{\"tie_word_embeddings\": \"false\"}",
+         "key \"tie_word_embeddings\" is a string, not true or false"                                                           },
         {"{\"num_hidden_layers\": [1, 2]}",                                "key \"num_hidden_layers\" is a list, not an integer"},
         {"{\"tie_word_embeddings\": \"yes\"}",                             "key \"tie_word_embeddings\" is a string"            },
         {"{\"intermediate_size\": -2.0}",                                  "key \"intermediate_size\" is -2, not from 0 to "    },
@@ -408,7 +410,7 @@ static void a_number_that_is_no_number_counts_as_not_given(void **state)
         {"'intermediate_size': [16, 32]",                                              "key \"intermediate_size\" is a list ([16, 32]), not an integer"},
         {"'moe_layer_freq': [0, 1, 1]",                                                "key \"moe_layer_freq\" is a list ([0, 1, 1])"                  },
         {"'sliding_window': [128, null]",                                              "key \"sliding_window\" is a list"                              },
-        {"'bias': 'none'",                                                             "key \"bias\" is a string (\"none\")"                           },
+        {"'bias': 'none'",                                                             "key \"bias\" is a string (\"none\"), not true or false"        },
         {"'expand': 1.5",                                                              "key \"expand\" is a fraction (1.5)"                            },
         {"'num_key_value_heads': [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]",
          "key \"num_key_value_heads\" is a list ([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4...)"                                                     },
