@@ -23,7 +23,8 @@ static inline void shared_path(char *out, size_t capacity, const char *name)
 {
     const char *shared = getenv("SW_SHARED");
 
-    (void)snprintf(out, capacity, "%s/%s", shared == NULL ? SW_SOURCE_DIR "/../shared" : shared, name);
+    int n = snprintf(out, capacity, "%s/%s", shared == NULL ? SW_SOURCE_DIR "/../shared" : shared, name);
+    assert_in_range(n, 1, capacity - 1);
 }
 
 static inline bool has_shared(const char *name)
