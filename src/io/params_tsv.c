@@ -123,8 +123,6 @@ sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *
     const char *end = at + map.n_bytes;
     place where = {.path = path};
 
-    at += sw_utf8_mark(map.bytes, map.n_bytes);
-
     if (map.n_bytes > SW_PARAMS_TSV_MAX_BYTES) {
         return SW_FAIL(err, SW_E_LIMIT, "check that this is a list of parameters",
                        "%s: %zu bytes, at most %d are read", path, map.n_bytes, SW_PARAMS_TSV_MAX_BYTES);
@@ -136,9 +134,9 @@ sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *
         const char *next = newline == NULL ? end : newline + 1;
         if (stop > at && stop[-1] == '\r')
             stop--;
-        where.line++;
-        if (*at != '#')
-            SW_TRY(read_line(list, at, stop, &where, err));
+        const char *from = where.line++ == 0 ? at + sw_utf8_mark(at, (size_t)(stop - at)) : at;
+        if (from == stop || *from != '#')
+            SW_TRY(read_line(list, from, stop, &where, err));
         at = next;
     }
     return SW_OK;

@@ -99,7 +99,7 @@ static int compare_modules(const void *a, const void *b)
 static sw_status read_modules(const config_source *source, const json_t *object, sw_arena *arena,
                               sw_quantization *out)
 {
-    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iteration takes no const */
+    json_t *members = (json_t *)object; /* jansson's iteration takes no const */
     sw_quantization_module *modules = sw_arena_zero(arena, json_object_size(object) + 1, sizeof *modules);
     const char *name = NULL;
     json_t *value = NULL;

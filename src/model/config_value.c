@@ -4,6 +4,7 @@
 #include "model/config_value.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -103,11 +104,10 @@ void sw_config_value_text(const json_t *value, char *text, size_t capacity)
     static const char more[] = "...";
     size_t n = json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY);
 
-    if (n >= capacity) {
-        n = capacity - 1;
-        memcpy(text + n - strlen(more), more, strlen(more));
-    }
-    text[n] = '\0';
+    if (n < capacity)
+        text[n] = '\0';
+    else
+        (void)snprintf(text + capacity - sizeof more, sizeof more, "%s", more);
 }
 
 sw_status sw_config_string(const config_source *source, const char *key, const json_t *value, sw_arena *arena,

@@ -77,11 +77,12 @@ static void check_config(sw_plan *work, const sw_model *model)
     };
 
     for (size_t i = 0; i < SW_COUNT(words); i++) {
-        if (strcmp(words[i].planned, words[i].now) != 0)
+        if (strcmp(words[i].planned, words[i].now) != 0) {
             (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "other_model", "", 0,
                                 "give the plan's own model, or plan this one",
                                 "the plan is for %s '%.100s'; the model's is '%.100s'", words[i].key,
                                 words[i].planned, words[i].now);
+        }
     }
     if (work->n_layers != model->n_layers)
         (void)sw_plan_fault(

@@ -393,12 +393,13 @@ static sw_status compare(comparing *c, sw_error *err)
         compare_findings(c, SW_SEVERITY_WARNING);
         compare_findings(c, SW_SEVERITY_NOTE);
     }
-    if (c->n_overridden > 0)
+    if (c->n_overridden > 0) {
         (void)sw_plan_fault(
             c->work, SW_SEVERITY_NOTE, "not_compared", "", 0, "",
             "overrides touched %u of %u boundaries: what they may change there is not compared "
             "with a derived plan",
             c->n_overridden, c->given->n_specs);
+    }
     if (c->n_unlisted > 0)
         (void)sw_plan_fault(c->work, SW_SEVERITY_WARNING, "differs_from_derived", "", 0, meant,
                             "and %u more differences from the derived plan", c->n_unlisted);

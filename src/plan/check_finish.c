@@ -122,11 +122,12 @@ static sw_status check_span(sw_plan *work, sw_override_names *names, const sw_sp
         int n = snprintf(fqn, sizeof fqn, "%s%s%s", spec->fqn, spec->fqn_length == 0 ? "" : ".", children[i]);
         if (n > 0 && (size_t)n < sizeof fqn)
             SW_TRY(sw_override_find_module(names, fqn, (size_t)n, &module, err));
-        if (module == SW_NO_MODULE)
+        if (module == SW_NO_MODULE) {
             (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "not_in_model", spec->fqn, spec->fqn_length,
                                 "make the plan again for this model",
                                 "its contract spans to '%.100s', and the model has no such module there",
                                 children[i]);
+        }
     }
     return SW_OK;
 }
@@ -388,11 +389,12 @@ static void compare_plan(const comparing *c)
         (void)sw_plan_fault(c->work, SW_SEVERITY_ERROR, "stale_parallel", "", 0, again,
                             "parallel_modules lists %u modules, and not the %u that the boundaries call for",
                             g->n_parallel, w->n_parallel);
-    if (!same_special)
+    if (!same_special) {
         (void)sw_plan_fault(
             c->work, SW_SEVERITY_ERROR, "stale_special", "", 0, again,
             "special lists %u parameters, and not the %u of a special role with their handler", g->n_special,
             w->n_special);
+    }
 }
 
 sw_status sw_check_finish(const sw_plan *given, sw_plan *work, const sw_model *model, sw_error *err)

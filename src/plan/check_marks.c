@@ -43,11 +43,12 @@ static void check_sequence_parallel(sw_plan *work)
             continue;
         n_following++;
         n_cut += is_cut;
-        if (is_cut && !work->sequence_parallel)
+        if (is_cut && !work->sequence_parallel) {
             (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "stale_switch", s->fqn, s->fqn_length,
                                 "make the plan again with --no-sp, or let sequence_parallel be true",
                                 "sequence_parallel is false, but what goes in or out is cut along the "
                                 "sequence over tp");
+        }
     }
     if (work->sequence_parallel && work->tp > 1 && n_following > 0 && n_cut == 0)
         (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "stale_switch", "", 0,
@@ -89,11 +90,12 @@ static void check_override_marks(sw_plan *work, const sw_spec *s)
 
 static void check_ep_size(sw_plan *work, const sw_spec *s)
 {
-    if (s->ep_size != 0 && (work->ep_mode != SW_EP_TP_EXTEND || s->ep_size != work->ep))
+    if (s->ep_size != 0 && (work->ep_mode != SW_EP_TP_EXTEND || s->ep_size != work->ep)) {
         (void)sw_plan_fault(work, SW_SEVERITY_ERROR, "stale_parallel", s->fqn, s->fqn_length,
                             "make the plan again with `shardwright plan`",
                             "ep_size is %u, but the mesh has a derived ep of %u", s->ep_size,
                             work->ep_mode == SW_EP_TP_EXTEND ? work->ep : 1);
+    }
 }
 
 /* ---- tied names ---- */

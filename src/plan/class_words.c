@@ -189,9 +189,9 @@ static void class_in_tower(sw_class *class_, const char *lower)
 }
 
 /* Names that mean one thing in every family, after all rules of words. */
-void sw_class_by_common_names(sw_class *class_, const char *lower)
+void sw_class_by_common_names(sw_class *class_, const char *name)
 {
-    const struct common_name *common = common_name_of(lower);
+    const struct common_name *common = common_name_of(name);
     bool is_open = class_->role == SW_ROLE_SKIP && class_->source == SW_RULE_NONE;
 
     if (common != NULL && class_->source != SW_RULE_FAMILY && (is_open || common->flags == SW_ROW_FROZEN))
@@ -203,11 +203,11 @@ void sw_class_by_common_names(sw_class *class_, const char *lower)
         class_->role = common->role;
         class_->reason = common->flags == SW_ROW_BUFFER ? "buffer" : NULL;
         class_->rule_text = common->what;
-    } else if (is_task_head(lower)) {
+    } else if (is_task_head(name)) {
         class_->role = SW_ROLE_REPLICATED;
         class_->rule_text = "task heads";
     } else if (class_->is_tower) {
-        class_in_tower(class_, lower);
+        class_in_tower(class_, name);
     } else {
         class_->source = SW_RULE_NONE;
     }

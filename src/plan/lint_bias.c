@@ -5,6 +5,7 @@
 #include "plan/lint_bias.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -17,8 +18,8 @@ static bool is_bias(const sw_spec_param *p)
 
     if (p->path_length < n || memcmp(p->path + p->path_length - n, leaf, n) != 0)
         return false;
-    char before = p->path_length == n ? '.' : p->path[p->path_length - n - 1];
-    return before == '.' || before == '_';
+    return p->path_length == n || p->path[p->path_length - n - 1] == '.' ||
+           p->path[p->path_length - n - 1] == '_';
 }
 
 /* Where each path of the boundary stands; empty when it has no bias. */
@@ -42,15 +43,13 @@ static void index_paths(sw_plan *plan, const sw_spec *spec, sw_map *map)
  */
 static const sw_spec_param *weight_of(const sw_spec *spec, const sw_map *map, const sw_spec_param *bias)
 {
-    static const char leaf[] = "weight";
     uint32_t stem = bias->path_length - (uint32_t)strlen("bias");
     char path[1024];
 
-    if (!is_bias(bias) || stem + sizeof leaf > sizeof path)
+    if (!is_bias(bias) || stem + sizeof "weight" > sizeof path)
         return NULL;
-    memcpy(path, bias->path, stem);
-    memcpy(path + stem, leaf, sizeof leaf - 1);
-    const uint32_t *at = sw_map_find(map, path, stem + sizeof leaf - 1);
+    int length = snprintf(path, sizeof path, "%.*sweight", (int)stem, bias->path);
+    const uint32_t *at = sw_map_find(map, path, (size_t)length);
     if (at == NULL && stem > 1)
         at = sw_map_find(map, path, stem - 1);
     return at == NULL ? NULL : &spec->params[*at];

@@ -321,11 +321,12 @@ static void check_axes(sw_plan *plan, const sw_spec *spec)
         if (f->places.on[SW_ON_CP].kind == SW_PLACE_SHARD)
             complain_of(plan, spec, p, "cp_parameter", "cut it over tp or ep, or replicate it",
                         "is cut over cp: cp cuts the sequence, and nothing would gather a parameter");
-        if (plan->ep_mode == SW_EP_TP_EXTEND && on_tp && (on_ep || f->role == SW_ROLE_MOE_EXPERT))
+        if (plan->ep_mode == SW_EP_TP_EXTEND && on_tp && (on_ep || f->role == SW_ROLE_MOE_EXPERT)) {
             complain_of(plan, spec, p, "expert_tp",
                         "leave the experts replicate over tp, or use an explicit ep axis",
                         on_ep ? "is cut over ep and over tp, but the derived ep group contains the tp ranks"
                               : "is cut over tp, but the derived ep group contains the tp ranks");
+        }
     }
 }
 

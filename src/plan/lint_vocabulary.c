@@ -56,11 +56,12 @@ static void check_side(sw_plan *plan, const sw_tensor_entry *t)
     uint64_t vocabulary = (uint64_t)sw_plan_attribute(plan, SW_ATTR_VOCAB);
 
     if (t != NULL && plan->model->family == NULL && hidden != 0 && hidden != vocabulary &&
-        t->shape->dims[0] == hidden && t->shape->dims[1] == vocabulary)
+        t->shape->dims[0] == hidden && t->shape->dims[1] == vocabulary) {
         (void)sw_plan_fault(plan, SW_SEVERITY_ERROR, "shape_mismatch", t->name, t->name_length,
                             "transpose it: the vocabulary is stored along dim 0",
                             "is [%" PRIu64 ", %" PRIu64 "], hidden_size by vocab_size: the other way round",
                             hidden, vocabulary);
+    }
 }
 
 void sw_lint_vocabulary(sw_plan *plan)

@@ -102,7 +102,7 @@ static void a_long_list_of_names_is_cut_between_two(void **state)
 {
     (void)state;
     static const char far[] = "- {match: a, local_compute: zzz}";
-    char names[32][16];
+    char names[32][32];
     const char *list[33] = {NULL};
     char known[1024];
     size_t used = (size_t)snprintf(known, sizeof known, "known: ep_experts, grouped_experts");
