@@ -135,7 +135,9 @@ sw_status sw_params_tsv_read(sw_tensor_list *list, sw_file_map map, const char *
         if (stop > at && stop[-1] == '\r')
             stop--;
         const char *from = where.line++ == 0 ? at + sw_utf8_mark(at, (size_t)(stop - at)) : at;
-        if (from == stop || *from != '#')
+        if (from == end)
+            break; /* a mark and nothing else */
+        if (*from != '#')
             SW_TRY(read_line(list, from, stop, &where, err));
         at = next;
     }
