@@ -2,12 +2,11 @@
  * Small files that go along (checkpoint/carry.h). Taken: regular files of the folder up to a limit, and what
  * links lead to that stay inside it, or inside the download cache that it is a snapshot of: a stranger's
  * folder must not be able to have other files of ours copied. Not taken: tensors, what the tensors' own
- * formats write anew, hidden files, folders.
+ * formats write anew, hidden files, folders, names that no manifest can have. Of a sharded folder what its
+ * manifest lists is taken, and must be what was written.
  */
 #include "checkpoint/carry.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,9 @@
 #include "base/status.h"
 #include "checkpoint/format.h"
 #include "checkpoint/opening.h"
+#include "checkpoint/rank_file.h"
+#include "io/index.h"
 #include "model/shards.h"
-
-static void drop_dir(DIR **dir)
-{
-    if (*dir != NULL)
-        (void)closedir(*dir);
-}
 
 static void drop_text(char **text)
 {
@@ -83,7 +78,7 @@ static bool stays_inside(const char *folder, const char *path)
 }
 
 /* NULL: carried; "": nothing to carry; else why not. */
-static const char *reason_against(const char *folder, const char *path)
+static const char *reason_against(const char *folder, const char *path, const char *name)
 {
     struct stat about;
 
@@ -97,6 +92,8 @@ static const char *reason_against(const char *folder, const char *path)
     }
     if (!S_ISREG(about.st_mode))
         return "no regular file";
+    if (!sw_is_plain_file_name(name, strlen(name)))
+        return "a manifest cannot have its name";
     return about.st_size > SW_CARRY_MOST_BYTES ? "larger than 64 MiB" : NULL;
 }
 
@@ -112,7 +109,7 @@ static sw_status consider(sw_opening *o, const char *name, uint32_t *capacity)
     const char *path = sw_opening_path(o, name);
     if (path == NULL)
         return sw_opening_no_memory(o);
-    const char *reason = reason_against(store->folder, path);
+    const char *reason = reason_against(store->folder, path, name);
     if (reason != NULL) {
         if (reason[0] != '\0')
             sw_opening_remark(o, "not_carried", name, "copy it by hand if it is needed",
@@ -137,29 +134,32 @@ static sw_status consider(sw_opening *o, const char *name, uint32_t *capacity)
     return SW_OK;
 }
 
-static int compare_names(const void *a, const void *b)
+/* What the manifest lists, be it there or not; that it is what was written is looked at when it is read. */
+static sw_status take_carried(sw_opening *o)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    sw_store *store = o->store;
+
+    store->extra_files = sw_alloc_zero((size_t)store->n_carried + 1, sizeof *store->extra_files);
+    if (store->extra_files == NULL)
+        return SW_FAIL(o->err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
+    for (uint32_t i = 0; i < store->n_carried; i++)
+        store->extra_files[store->n_extra_files++] = store->carried[i].name;
+    return SW_OK;
 }
 
 sw_status sw_opening_extra(sw_opening *o)
 {
-    sw_store *store = o->store;
+    sw_shards found SW_AUTO(sw_shards_clear) = {0};
+    const sw_store *store = o->store;
     uint32_t capacity = 0;
 
+    if (store->has_manifest)
+        return take_carried(o);
     if (sw_file_kind_of(store->path) != SW_FILE_FOLDER) /* a file's neighbours are not its own */
         return consider(o, "config.json", &capacity);
-    DIR *dir SW_AUTO(drop_dir) = opendir(store->path);
-    if (dir == NULL) {
-        char space[128];
-        return SW_FAIL(o->err, SW_E_IO, "check the path and its permissions",
-                       "%s: cannot read the folder: %s", store->path, strerror_r(errno, space, sizeof space));
-    }
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone
-    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
-        SW_TRY(consider(o, entry->d_name, &capacity));
-    if (store->n_extra_files > 1)
-        qsort(store->extra_files, store->n_extra_files, sizeof *store->extra_files, compare_names);
+    SW_TRY(sw_names_list(&found, store->path, o->err));
+    for (size_t i = 0; i < found.n_names; i++)
+        SW_TRY(consider(o, found.names[i], &capacity));
     return SW_OK;
 }
 
@@ -193,6 +193,38 @@ uint64_t sw_carry_bytes(const sw_store *store)
     return bytes;
 }
 
+/* Small file `i`, mapped; one that a manifest lists must be a file of the folder with its checksum. */
+static sw_status read_small(sw_file_map *out, const sw_store *store, uint32_t i, sw_error *err)
+{
+    static const char help[] = "put the original back and edit the output; or take it out of 'carried' in "
+                               "manifest.json: it is not carried along then";
+    char *path SW_AUTO(drop_text) = path_of(store, store->extra_files[i]);
+    sw_error why = {0};
+
+    if (path == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
+    if (!store->has_manifest)
+        return sw_file_map_open(out, path, SW_CARRY_MOST_BYTES, err);
+    const sw_small_file *said = &store->carried[i];
+    sw_status status = sw_expect_own_file(path, &why);
+    if (status == SW_OK)
+        status = sw_file_map_open(out, path, SW_CARRY_MOST_BYTES, &why);
+    if (status != SW_OK)
+        return SW_FAIL(err, status, help, "%s", why.what);
+    if (out->n_bytes == said->n_bytes && sw_hash(out->bytes, out->n_bytes, 0) == said->hash)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_FORMAT, help, "%s: was edited or damaged after it was written", path);
+}
+
+sw_status sw_carry_check(const sw_store *store, sw_error *err)
+{
+    for (uint32_t i = 0; i < store->n_extra_files; i++) {
+        sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+        SW_TRY(read_small(&map, store, i, err));
+    }
+    return SW_OK;
+}
+
 sw_status sw_carry(sw_target *target, const char *folder, uint64_t *bytes, sw_error *err)
 {
     const sw_store *store = target->source;
@@ -202,11 +234,8 @@ sw_status sw_carry(sw_target *target, const char *folder, uint64_t *bytes, sw_er
         return sw_arena_fail(target->arena, store->path, err);
     for (uint32_t i = 0; i < store->n_extra_files; i++) {
         const char *name = store->extra_files[i];
-        char *path SW_AUTO(drop_text) = path_of(store, name);
         sw_file_map map SW_AUTO(sw_file_map_close) = {0};
-        if (path == NULL)
-            return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
-        SW_TRY(sw_file_map_open(&map, path, SW_CARRY_MOST_BYTES, err));
+        SW_TRY(read_small(&map, store, i, err));
         SW_TRY(sw_carry_write(folder, name, map.bytes, map.n_bytes, err));
         target->carried[target->n_carried++] =
             (sw_small_file){name, map.n_bytes, sw_hash(map.bytes, map.n_bytes, 0)};

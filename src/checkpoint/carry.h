@@ -12,6 +12,10 @@ enum { SW_CARRY_MOST_BYTES = 64 << 20 /* of one file */, SW_CARRY_MOST_FILES = 1
 /* Bytes of all of them, now. */
 uint64_t sw_carry_bytes(const sw_store *store);
 
+/* Of a folder with a manifest: each must be there as it was written. SW_E_IO and SW_E_FORMAT name the file.
+ */
+sw_status sw_carry_check(const sw_store *store, sw_error *err);
+
 /* Copy those of the target's source into `folder` and note them in the target; *bytes gets what was written.
  */
 sw_status sw_carry(sw_target *target, const char *folder, uint64_t *bytes, sw_error *err);

@@ -132,6 +132,7 @@ static sw_status check_source(job *j)
     const sw_copy_pick pick = {.by_rank = j->options.has_pick, .rank = j->options.pick};
 
     SW_TRY(check_pick(j));
+    SW_TRY(sw_carry_check(j->source, j->err));
     SW_TRY(sw_prove_store(j->source, &j->proof, j->err));
     return sw_compare_replicas(j->source, &pick, j->options.on_progress, j->options.user, j->options.report,
                                &j->result.bytes_read, j->err);

@@ -5,6 +5,7 @@
 #include "shardwright/checkpoint.h"
 
 #include "base/status.h"
+#include "checkpoint/carry.h"
 #include "checkpoint/store.h"
 #include "model/model.h"
 
@@ -40,6 +41,7 @@ sw_status sw_checkpoint_model(sw_model **out, const char *path, sw_error *err)
     if (kind == SW_STORE_HF)
         return sw_model_open(out, path, err);
     SW_TRY(sw_store_open(&store, path, NULL, err));
+    SW_TRY(sw_carry_check(store, err)); /* the config is one of them */
     SW_TRY(list_parameters(&list, store, err));
     return sw_model_of_list(out, path, store->folder, &list, err);
 }

@@ -6,6 +6,7 @@
 #ifndef SW_CHECKPOINT_OPENING_H
 #define SW_CHECKPOINT_OPENING_H
 
+#include "base/map.h"
 #include "checkpoint/store.h"
 #include "io/json_read.h"
 
@@ -54,6 +55,9 @@ const char *sw_store_dtype_word(sw_store *store, sw_dtype dtype, sw_json_text wo
 sw_status sw_opening_hf(sw_opening *o);
 sw_status sw_opening_sharded(sw_opening *o);
 sw_status sw_opening_rebuild(sw_opening *o); /* a sharded folder without its manifest */
+
+/* Names of all that a manifest names, and its own and the plan's, put into `known`. */
+sw_status sw_opening_known(const sw_opening *o, sw_map *known);
 
 /* What is carried along: the small files beside the tensors. */
 sw_status sw_opening_extra(sw_opening *o);

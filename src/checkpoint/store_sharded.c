@@ -177,23 +177,50 @@ static void report_lacking(sw_opening *o)
     }
 }
 
-/* Files beside the manifest that it does not name: left over, or of another checkpoint. */
-static sw_status report_extra(sw_opening *o)
+/* ---- what stands beside ---- */
+
+static sw_status add_known(const sw_opening *o, sw_map *known, const char *name)
 {
-    sw_shards shards SW_AUTO(sw_shards_clear) = {0};
-    sw_map names SW_AUTO(sw_map_clear) = {0};
-    const sw_store *store = o->store;
     bool is_new = false;
 
-    SW_TRY(sw_shards_list(&shards, store->path, o->err));
-    for (uint32_t f = 0; f < store->n_files; f++) {
-        if (sw_map_put(&names, store->files[f].name, strlen(store->files[f].name), f, &is_new) == NULL)
-            return SW_FAIL(o->err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
-    }
-    for (size_t i = 0; i < shards.n_names; i++) {
-        if (sw_map_find(&names, shards.names[i], strlen(shards.names[i])) == NULL)
-            sw_opening_remark(o, "file_extra", shards.names[i], "move it away if it is left over",
-                              "%s: stands beside the manifest, which does not name it", shards.names[i]);
+    if (sw_map_put(known, name, strlen(name), 0, &is_new) != NULL)
+        return SW_OK;
+    return SW_FAIL(o->err, SW_E_NO_MEMORY, "", "%s: no memory", o->store->path);
+}
+
+sw_status sw_opening_known(const sw_opening *o, sw_map *known)
+{
+    const sw_store *store = o->store;
+
+    SW_TRY(add_known(o, known, SW_MANIFEST_NAME));
+    SW_TRY(add_known(o, known, SW_PLAN_NAME));
+    for (uint32_t f = 0; f < store->n_files; f++)
+        SW_TRY(add_known(o, known, store->files[f].name));
+    for (uint32_t i = 0; i < store->n_carried; i++)
+        SW_TRY(add_known(o, known, store->carried[i].name));
+    return SW_OK;
+}
+
+/* What the manifest does not name: left over, put there by hand, or of another checkpoint. */
+static sw_status report_extra(sw_opening *o)
+{
+    sw_shards found SW_AUTO(sw_shards_clear) = {0};
+    sw_map known SW_AUTO(sw_map_clear) = {0};
+
+    SW_TRY(sw_names_list(&found, o->store->path, o->err));
+    SW_TRY(sw_opening_known(o, &known));
+    for (size_t i = 0; i < found.n_names; i++) {
+        const char *name = found.names[i];
+        if (name[0] == '.' || sw_map_find(&known, name, strlen(name)) != NULL)
+            continue;
+        if (sw_is_shard(name))
+            sw_opening_remark(o, "file_extra", name, "move it away if it is left over",
+                              "%s: stands beside the manifest, which does not name it", name);
+        else
+            sw_opening_remark(o, "file_unlisted", name, "move it away, or copy it by hand if it is needed",
+                              "%s: stands beside the manifest, which does not name it: it is not carried "
+                              "along",
+                              name);
     }
     return SW_OK;
 }

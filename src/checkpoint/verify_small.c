@@ -1,7 +1,4 @@
-/*
- * Small files of a sharded folder (checkpoint/verify.h). No reader needs them to put tensors together, so
- * that a changed one is told here and nowhere else.
- */
+/* Small files of a sharded folder (checkpoint/verify.h): a finding each, where merge ends with the first. */
 #include <inttypes.h>
 
 #include "base/hash.h"

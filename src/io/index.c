@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "io/json_read.h"
 
 enum { LONGEST_FILE_NAME = 255, SHOWN = 100 };
@@ -42,7 +43,7 @@ bool sw_is_plain_file_name(const char *name, size_t length)
         if (c < 0x20 || c == 0x7f || c == '/' || c == '\\' || is_up)
             return false;
     }
-    return true;
+    return sw_utf8_valid_prefix(name, length) == length;
 }
 
 static sw_status find_file(reader *read, sw_json_text name, uint32_t *out)

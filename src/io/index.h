@@ -14,7 +14,7 @@ enum { SW_INDEX_MAX_BYTES = 64 << 20 };
  */
 sw_status sw_index_read(sw_tensor_list *list, sw_file_map map, const char *path, sw_error *err);
 
-/* A plain name within a folder: no separator, no way up, nothing that a terminal would act on. */
+/* A plain name within a folder: UTF-8, no separator, no way up, nothing that a terminal would act on. */
 bool sw_is_plain_file_name(const char *name, size_t length);
 
 #endif

@@ -111,13 +111,19 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_shard(const char *name)
+bool sw_is_shard(const char *name)
 {
     size_t n = strlen(name);
     return name[0] != '.' && n >= sizeof ending && strcmp(name + n - (sizeof ending - 1), ending) == 0;
 }
 
-sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err)
+static bool is_entry(const char *name)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static sw_status list_names(sw_shards *out, const char *folder, bool (*is_wanted)(const char *name),
+                            sw_error *err)
 {
     DIR *dir SW_AUTO(drop_dir) = opendir(folder);
 
@@ -128,7 +134,7 @@ sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err)
     }
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        if (!is_shard(entry->d_name))
+        if (!is_wanted(entry->d_name))
             continue;
         if (out->n_names == SW_MAX_SHARDS)
             return SW_FAIL(err, SW_E_LIMIT, "check that this is a model's folder", "%s: more than %d files",
@@ -139,6 +145,16 @@ sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err)
     if (out->n_names > 1)
         qsort(out->names, out->n_names, sizeof *out->names, compare_names);
     return SW_OK;
+}
+
+sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err)
+{
+    return list_names(out, folder, sw_is_shard, err);
+}
+
+sw_status sw_names_list(sw_shards *out, const char *folder, sw_error *err)
+{
+    return list_names(out, folder, is_entry, err);
 }
 
 static sw_status read_one(sw_model *model, const char *folder, const char *name, sw_error *err)

@@ -18,8 +18,14 @@ typedef struct sw_shards {
 
 void sw_shards_clear(sw_shards *shards);
 
+/* Is it a *.safetensors, and not hidden? */
+bool sw_is_shard(const char *name);
+
 /* Every *.safetensors of a folder, hidden files excepted. SW_E_IO, SW_E_LIMIT, SW_E_NO_MEMORY. */
 sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err);
+
+/* Everything that stands in a folder, by its name. */
+sw_status sw_names_list(sw_shards *out, const char *folder, sw_error *err);
 
 /* Is it a file of optimizer state, which stands beside a model and is none of its shards? */
 bool sw_is_state_file(const char *name);

@@ -182,6 +182,26 @@ static void small_files_are_carried_and_others_left(void **state)
     sw_report_destroy(options.report);
 }
 
+/* The reader of a manifest refuses such names, so no writer may put them there. */
+static void names_that_no_manifest_can_have_are_not_carried(void **state)
+{
+    static const char *const names[] = {"a\nb.txt", "a\tb", "a\x7f", "a\\b.txt", "\xff.txt", "a..b"};
+    char path[64];
+
+    (void)state;
+    make_model("model", OTHER, "b BF16 4x2\n", 1);
+    for (size_t i = 0; i < SW_COUNT(names); i++) {
+        (void)snprintf(path, sizeof path, "model/%s", names[i]);
+        scratch_text(path, "x", false);
+    }
+    sw_store *s = open_store("model");
+    assert_int_equal(s->n_extra_files, 1);
+    assert_string_equal(s->extra_files[0], "config.json");
+    sw_store_close(s);
+    assert_string_equal(codes("model"), "not_carried not_carried not_carried not_carried not_carried "
+                                        "not_carried ");
+}
+
 /* Browser extensions, build tools and others have files of these names too. */
 static void a_manifest_of_another_tool_is_no_sharded_folder(void **state)
 {
@@ -469,6 +489,24 @@ static void a_file_that_is_left_over_is_remarked(void **state)
     sw_store_close(open_store("sharded"));
 }
 
+static void small_files_that_the_manifest_does_not_list_are_remarked_and_not_carried(void **state)
+{
+    (void)state;
+    make_sharded("tp=2");
+    scratch_text("sharded/notes.txt", "x", false);
+    scratch_text("sharded/sub/config.json", "{}", false);
+    scratch_text("sharded/.hidden", "x", false);
+    assert_string_equal(codes("sharded"), "file_unlisted file_unlisted ");
+    sw_store *s = open_store("sharded");
+    assert_int_equal(s->n_extra_files, 1);
+    assert_string_equal(s->extra_files[0], "config.json");
+    sw_store_close(s);
+    scratch_remove("sharded/manifest.json"); /* without it what is there goes along */
+    s = open_store("sharded");
+    assert_int_equal(s->n_extra_files, 2);
+    sw_store_close(s);
+}
+
 static void out_of_memory(const char *name)
 {
     sw_status status = SW_E_NO_MEMORY;
@@ -541,6 +579,7 @@ int main(void)
         CASE(names_without_data_are_no_checkpoint),
         CASE(unfinished_output_is_never_a_checkpoint),
         CASE(small_files_are_carried_and_others_left),
+        CASE(names_that_no_manifest_can_have_are_not_carried),
         CASE(a_manifest_of_another_tool_is_no_sharded_folder),
         CASE(optimizer_state_belongs_to_its_parameter),
         CASE(a_training_state_has_one_limit_wherever_it_stands),
@@ -555,6 +594,7 @@ int main(void)
         CASE(metadata_that_do_not_fit_are_refused),
         CASE(files_of_two_checkpoints_do_not_mix),
         CASE(a_file_that_is_left_over_is_remarked),
+        CASE(small_files_that_the_manifest_does_not_list_are_remarked_and_not_carried),
         CASE(memory_that_is_gone_leaves_nothing_behind),
         CASE(coordinates_are_written_and_read),
     };
