@@ -39,9 +39,11 @@ sw_status sw_work_begin(sw_work *work, sw_run *run, const sw_work_rows *rows, sw
     return SW_OK;
 }
 
-void sw_work_end(sw_work *work)
+void sw_work_end(sw_work *work, sw_status status)
 {
     sw_meter_end(&work->meter);
+    if (status == SW_OK && work->out != NULL)
+        sw_interrupt_pass_over();
 }
 
 static void put_number(sw_json_writer *writer, const char *key, uint64_t value)
@@ -168,7 +170,7 @@ sw_status sw_run_planned(sw_run *run, const sw_planned *planned, sw_error *err)
     SW_TRY(make_plan(&p, run, planned, err));
     sw_status status =
         planned->run(run->arguments.operands[0], p.plan, work.out, &work.options, &work.result, err);
-    sw_work_end(&work);
+    sw_work_end(&work, status);
     if (status == SW_OK)
         sw_work_put(&work, work.out, "written", work.result.bytes_written);
     return status;

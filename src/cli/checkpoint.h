@@ -57,8 +57,8 @@ typedef struct sw_work {
 /* Read the rows and make ready for a call; the options point into `work`. */
 sw_status sw_work_begin(sw_work *work, sw_run *run, const sw_work_rows *rows, sw_error *err);
 
-/* After the call, whatever became of it: the progress line goes. */
-void sw_work_end(sw_work *work);
+/* After the call: the progress line goes. A signal that comes when the output is there does not undo it. */
+void sw_work_end(sw_work *work, sw_status status);
 
 /* The result of a call that succeeded: "`where`: 4 files, 1.2 GiB `done`" and the proof, or JSON. */
 void sw_work_put(const sw_work *work, const char *where, const char *done, uint64_t bytes);

@@ -62,7 +62,7 @@ static sw_status run_diff(sw_run *run, sw_error *err)
     if (!sw_arguments_has(&run->arguments, OPT_JSON))
         work.options.report = differences;
     sw_status status = sw_checkpoint_diff(paths[0], paths[1], &work.options, &work.result, err);
-    sw_work_end(&work);
+    sw_work_end(&work, status);
     if (sw_arguments_has(&run->arguments, OPT_QUIET))
         return status;
     run->shows_out = true;

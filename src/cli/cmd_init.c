@@ -114,7 +114,7 @@ static sw_status run_init(sw_run *run, sw_error *err)
     SW_TRY(sw_work_begin(&work, run, &rows, err));
     sw_status status =
         sw_checkpoint_init(arguments->operands[0], work.out, &init, &work.options, &work.result, err);
-    sw_work_end(&work);
+    sw_work_end(&work, status);
     if (status != SW_OK)
         return status;
     if (sw_arguments_has(arguments, OPT_JSON) || sw_arguments_has(arguments, OPT_QUIET))

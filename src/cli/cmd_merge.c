@@ -30,7 +30,7 @@ static sw_status run_merge(sw_run *run, sw_error *err)
     work.options.has_pick = sw_arguments_has(arguments, OPT_PICK);
     sw_status status =
         sw_checkpoint_merge(arguments->operands[0], work.out, &work.options, &work.result, err);
-    sw_work_end(&work);
+    sw_work_end(&work, status);
     if (status == SW_OK)
         sw_work_put(&work, work.out, "written", work.result.bytes_written);
     return status;

@@ -26,7 +26,7 @@ static sw_status run_verify(sw_run *run, sw_error *err)
     SW_TRY(sw_work_begin(&work, run, &rows, err));
     sw_status status =
         sw_checkpoint_verify(path, arguments->values[OPT_AGAINST], &work.options, &work.result, err);
-    sw_work_end(&work);
+    sw_work_end(&work, status);
     if (status == SW_OK)
         sw_work_put(&work, path, "read", work.result.bytes_read);
     return status;

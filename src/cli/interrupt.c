@@ -6,7 +6,8 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-static volatile sig_atomic_t noted; /* 0: none */
+static volatile sig_atomic_t noted;       /* 0: none */
+static volatile sig_atomic_t is_too_late; /* what is asked to stop has been published */
 
 static void note(int number)
 {
@@ -15,6 +16,7 @@ static void note(int number)
 
 void sw_interrupt_watch(void)
 {
+    is_too_late = 0;
     struct sigaction before;
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
 
@@ -30,11 +32,18 @@ bool sw_interrupt_is_asked(void)
     return noted != 0;
 }
 
+void sw_interrupt_pass_over(void)
+{
+    is_too_late = 1;
+}
+
 void sw_interrupt_follow(void)
 {
     struct sigaction now;
     int number = noted;
 
+    if (is_too_late != 0)
+        return;
     noted = 0;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == note)

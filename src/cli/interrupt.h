@@ -13,6 +13,9 @@ void sw_interrupt_watch(void);
 /* Was there one? */
 bool sw_interrupt_is_asked(void);
 
+/* The output is published: a first signal, be it there already or not, changes nothing any more. */
+void sw_interrupt_pass_over(void);
+
 /* The work is done: signals end the process as before, and the one that was noted does now, so that its
  * parent sees why. */
 void sw_interrupt_follow(void);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/disk.h"
 #include "cli/interrupt.h"
 
 // clang-format off
@@ -152,6 +153,55 @@ static void a_signal_stops_the_work_and_ends_the_process(void **state)
     assert_string_equal(scratch_list(""), "m ");
 }
 
+/* SIGTERM before call number `n` of those that change the disk: where there was one, what the process says of
+ * itself is what became of the output. */
+static bool shard_is_asked_to_stop(unsigned n, bool is_replaced)
+{
+    int status = 0;
+
+    if (is_replaced && !scratch_has("out/manifest.json"))
+        (void)line_prints(line_of("shard $/m --mesh tp=1 -o $/out"));
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char fault[64];
+        (void)snprintf(fault, sizeof fault, "any:after=%u:term", n);
+        if (sw_disk_fault_set(fault, NULL) != SW_OK)
+            _exit(100);
+        outcome o = run_line(line_of("shard $/m --mesh tp=2 -o $/out --replace --threads 1"));
+        bool was_asked = sw_interrupt_is_asked();
+        sw_interrupt_follow();
+        _exit(o.exit != 0 ? 101 : was_asked ? 0 : 102);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    bool is_new = scratch_has("out/dense-pp0-tp1.safetensors");
+    if (WIFSIGNALED(status)) {
+        assert_int_equal(WTERMSIG(status), SIGTERM);
+        assert_false(is_new);
+        assert_int_equal(scratch_has("out"), is_replaced);
+    } else {
+        assert_true(is_new);
+        assert_int_equal(WEXITSTATUS(status) == 0 ? 0 : 102, WEXITSTATUS(status));
+    }
+    assert_string_equal(scratch_list(""), scratch_has("out") ? "m out " : "m ");
+    if (is_new)
+        scratch_remove("out");
+    return WIFSIGNALED(status) || WEXITSTATUS(status) == 0;
+}
+
+static void a_signal_that_comes_when_the_output_is_there_is_passed_over(void **state)
+{
+    (void)state;
+    make_model("m", LLAMA, NULL, 1);
+    for (int is_replaced = 0; is_replaced < 2; is_replaced++) {
+        unsigned n = 0;
+        while (shard_is_asked_to_stop(n, is_replaced))
+            n++;
+        assert_true(n > 10);
+    }
+}
+
 #define ONE(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -164,6 +214,7 @@ int main(void)
         ONE(a_checkpoint_does_not_go_to_standard_output),
         ONE(a_thread_more_or_less_changes_nothing),
         ONE(a_signal_stops_the_work_and_ends_the_process),
+        ONE(a_signal_that_comes_when_the_output_is_there_is_passed_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
