@@ -49,6 +49,11 @@ static bool is_ours(const char *name)
            ends_with(name, ".safetensors.index.json");
 }
 
+bool sw_is_carried_name(const char *name)
+{
+    return name[0] != '.' && !is_ours(name) && sw_is_plain_file_name(name, strlen(name));
+}
+
 /*
  * In the cache of the Hugging Face hub a model is a folder CACHE/snapshots/REVISION of links to CACHE/blobs.
  * Cut `root`, such a folder's path, down to that of its cache.

@@ -9,6 +9,9 @@
 
 enum { SW_CARRY_MOST_BYTES = 64 << 20 /* of one file */, SW_CARRY_MOST_FILES = 10000 };
 
+/* May a file of this name be one of them? */
+bool sw_is_carried_name(const char *name);
+
 /* Bytes of all of them, now. */
 uint64_t sw_carry_bytes(const sw_store *store);
 

@@ -56,6 +56,9 @@ sw_status sw_opening_hf(sw_opening *o);
 sw_status sw_opening_sharded(sw_opening *o);
 sw_status sw_opening_rebuild(sw_opening *o); /* a sharded folder without its manifest */
 
+/* The manifest alone, without looking at the files. */
+sw_status sw_opening_manifest(sw_opening *o);
+
 /* Names of all that a manifest names, and its own and the plan's, put into `known`. */
 sw_status sw_opening_known(const sw_opening *o, sw_map *known);
 

@@ -8,9 +8,9 @@
 #include "shardwright/error.h"
 
 /*
- * SW_OK for an empty folder, and for a checkpoint of either kind with nothing in it but files of a
- * checkpoint. `source`: what is read meanwhile; NULL: nothing. It may be `out` itself, but not stand inside.
- * SW_E_ARGUMENT says what is in the way.
+ * SW_OK for an empty folder, and for a checkpoint of either kind with nothing in it but what belongs to it.
+ * `source`: what is read meanwhile; NULL: nothing. It may be `out` itself, but not stand inside.
+ * SW_E_ARGUMENT says what is in the way, and how many others.
  */
 sw_status sw_replace_check(const char *out, const char *source, sw_error *err);
 

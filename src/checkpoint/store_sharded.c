@@ -245,20 +245,29 @@ static void check_state(sw_opening *o)
                          SW_MANIFEST_NAME ": the training state has not the checksum that is recorded");
 }
 
-sw_status sw_opening_sharded(sw_opening *o)
+sw_status sw_opening_manifest(sw_opening *o)
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};
     sw_store *store = o->store;
     const char *path = sw_opening_path(o, SW_MANIFEST_NAME);
-    const char *plan = sw_opening_path(o, SW_PLAN_NAME);
 
-    if (path == NULL || plan == NULL)
+    if (path == NULL)
         return sw_opening_no_memory(o);
     store->kind = SW_STORE_SHARDED;
     store->has_manifest = true;
     SW_TRY(sw_tensor_list_init(&store->list, 0, o->err));
     SW_TRY(sw_map_text(&map, path, MOST_MANIFEST_BYTES, o->err));
-    SW_TRY(sw_manifest_read(store, map, path, o->err));
+    return sw_manifest_read(store, map, path, o->err);
+}
+
+sw_status sw_opening_sharded(sw_opening *o)
+{
+    sw_store *store = o->store;
+    const char *plan = sw_opening_path(o, SW_PLAN_NAME);
+
+    if (plan == NULL)
+        return sw_opening_no_memory(o);
+    SW_TRY(sw_opening_manifest(o));
     check_state(o);
     store->plan_path = sw_file_kind_of(plan) == SW_FILE_REGULAR ? plan : NULL;
     return read_files(o);

@@ -29,13 +29,21 @@ static void write_in(const char *parent, const char *name, const char *text)
     assert_int_equal(sw_disk_write_file(path, text, strlen(text), true, NULL), SW_OK);
 }
 
-/* A manifest that says this word. */
+#define NO_HASH "0000000000000000"
+
+/* A manifest that says this word, and that 'data' and one file of tensors belong there. */
 static sw_status say(const char *parent, const char *word, sw_error *err)
 {
     char path[500];
-    char text[128];
+    char text[500];
     (void)snprintf(path, sizeof path, "%s/manifest.json", parent);
-    (void)snprintf(text, sizeof text, "{\"format\": \"shardwright-checkpoint\", \"says\": \"%s\"}", word);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"format\": \"shardwright-checkpoint\", \"version\": 1, \"fingerprint\": \"" NO_HASH "\", "
+        "\"files\": [{\"name\": \"dense-pp0-tp0.safetensors\", \"bytes\": 8, \"pp\": 0, \"tp\": 0}], "
+        "\"carried\": [{\"name\": \"data\", \"bytes\": 4, \"xxh3\": \"" NO_HASH "\"}], "
+        "\"state\": {\"says\": \"%s\"}, \"state_xxh3\": \"" NO_HASH "\", \"tensors\": {}}",
+        word);
     return sw_disk_write_file(path, text, strlen(text), false, err);
 }
 
@@ -61,7 +69,7 @@ static void make_checkpoint(const char *name, const char *text)
 /* What the manifest of the folder says; "absent" without the scratch(""), "broken" when a file is missing. */
 static const char *said_by(const char *name)
 {
-    static char text[128];
+    static char text[500];
     char path[500];
     struct stat about;
     memset(text, 0, sizeof text);
@@ -220,13 +228,17 @@ static void what_is_no_checkpoint_is_never_replaced(void **state)
         const char *names; /* each with a blank behind it, a folder with a slash */
         const char *what;
     } others[] = {
-        {"manifest.json package.json ",                         "is no checkpoint, so it is not replaced"},
-        {"manifest.json src/ ",                                 "it holds 'src', a folder"               },
-        {"voice.safetensors notes.txt ",                        "is no checkpoint, so it is not replaced"},
-        {"config.json model.safetensors .git ",                 "it holds '.git', a hidden file"         },
-        {"config.json model.safetensors runs/ ",                "it holds 'runs', a folder"              },
-        {"config.json vocab.json ",                             "is no checkpoint, so it is not replaced"},
-        {"model.safetensors.index.json tokenizer_config.json ", "is no checkpoint, so it is not replaced"},
+        {"manifest.json package.json ",                             "is no checkpoint, so it is not replaced"    },
+        {"manifest.json src/ ",                                     "is no checkpoint, so it is not replaced"    },
+        {"voice.safetensors notes.txt ",                            "is no checkpoint, so it is not replaced"    },
+        {"config.json model.safetensors .git ",                     "it holds '.git', a hidden file"             },
+        {"config.json model.safetensors runs/ ",                    "it holds 'runs', a folder"                  },
+        {"config.json vocab.json ",                                 "is no checkpoint, so it is not replaced"    },
+        {"model.safetensors.index.json tokenizer_config.json ",     "is no checkpoint, so it is not replaced"    },
+        {"config.json model.safetensors other.safetensors ",        "it holds 'other.safetensors', which is none"},
+        {"config.json model.safetensors b.safetensors.index.json ",
+         "it holds 'b.safetensors.index.json', which"                                                            },
+        {"model.safetensors model.safetensors.index.json ",         "what belongs to it cannot be told: "        },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_int_equal(sw_disk_mkdir(scratch("home"), NULL), SW_OK);
@@ -251,6 +263,52 @@ static void what_is_no_checkpoint_is_never_replaced(void **state)
     assert_string_equal(said_by("real"), "old");
 }
 
+/* Whether it is refused, and with what. */
+static void refuses_with(const char *name, const char *what)
+{
+    write_in(scratch("out"), name, "mine");
+    assert_refused(scratch("out"), true, SW_E_ARGUMENT, what, "remove it yourself");
+}
+
+static void what_the_manifest_does_not_name_is_not_replaced(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    make_checkpoint("out", "old");
+    write_in(scratch("out"), "plan.json", "{}");
+    write_in(scratch("out"), "data", "data");
+    write_in(scratch("out"), "dense-pp0-tp0.safetensors", "");
+    assert_int_equal(publish("out", true, "new", &err), SW_OK);
+    refuses_with("train.py", "out: is not replaced, it holds 'train.py', which its manifest does not name");
+    refuses_with("other.safetensors", "it holds 'other.safetensors', which its manifest does not name (and 1 "
+                                      "more)");
+    refuses_with(".hidden", "it holds '.hidden', a hidden file (and 2 more)");
+    assert_string_equal(said_by("out"), "new");
+}
+
+static void an_output_whose_manifest_is_damaged_is_not_replaced(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_disk_mkdir(scratch("out"), NULL), SW_OK);
+    write_in(scratch("out"), "manifest.json", "{\"format\": \"shardwright-checkpoint\", \"files\": 7}");
+    assert_refused(scratch("out"), true, SW_E_ARGUMENT,
+                   "out: is not replaced, what belongs to it cannot be told: ", "remove it yourself");
+}
+
+static void files_of_the_index_and_what_is_carried_are_replaced(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_disk_mkdir(scratch("out"), NULL), SW_OK);
+    write_in(scratch("out"), "model.safetensors.index.json",
+             "{\"weight_map\": {\"a\": \"one.safetensors\"}}");
+    write_in(scratch("out"), "one.safetensors", "");
+    write_in(scratch("out"), "optimizer-00001-of-00001.safetensors", "");
+    write_in(scratch("out"), "training_state.json", "{}");
+    write_in(scratch("out"), "tokenizer.json", "{}");
+    assert_int_equal(publish("out", true, "new", NULL), SW_OK);
+    assert_string_equal(said_by("out"), "new");
+}
+
 static void an_output_that_holds_the_source_is_not_replaced(void **state)
 {
     (void)state;
@@ -259,8 +317,8 @@ static void an_output_that_holds_the_source_is_not_replaced(void **state)
     sw_error err = {0};
     char source[500];
     make_checkpoint("out", "old");
-    write_in(scratch("out"), "model.safetensors", "");
-    (void)snprintf(source, sizeof source, "%s/../out/model.safetensors", scratch("out"));
+    write_in(scratch("out"), "dense-pp0-tp0.safetensors", "");
+    (void)snprintf(source, sizeof source, "%s/../out/dense-pp0-tp0.safetensors", scratch("out"));
     choices.source = source;
     assert_int_equal(sw_publish_begin(&publication, scratch("out"), &choices, &err), SW_E_ARGUMENT);
     assert_non_null(strstr(err.what, "out: is not replaced, the source "));
@@ -452,6 +510,9 @@ int main(void)
         PUBLISH_TEST(an_existing_output_is_refused),
         PUBLISH_TEST(an_existing_output_is_replaced_on_wish),
         PUBLISH_TEST(what_is_no_checkpoint_is_never_replaced),
+        PUBLISH_TEST(what_the_manifest_does_not_name_is_not_replaced),
+        PUBLISH_TEST(an_output_whose_manifest_is_damaged_is_not_replaced),
+        PUBLISH_TEST(files_of_the_index_and_what_is_carried_are_replaced),
         PUBLISH_TEST(an_output_that_holds_the_source_is_not_replaced),
         PUBLISH_TEST(an_output_that_appears_meanwhile_is_not_overwritten),
         PUBLISH_TEST(a_last_sync_that_fails_says_that_the_output_is_there),
