@@ -8,6 +8,8 @@
 #include "cli/interrupt.h"
 #include "io/json_write.h"
 #include "plan/explain_text.h"
+#include "plan/plan_data.h"
+#include "plan/report.h"
 
 enum { MOST_THREADS = 16 };
 
@@ -153,10 +155,31 @@ static sw_status check_line(const sw_arguments *arguments, sw_error *err)
     return SW_OK;
 }
 
+/* Was the plan made from a config that does not stand there? What it rests on is not known then. */
+static bool lacks_config(const sw_plan *plan, const sw_model *model)
+{
+    return sw_model_architecture(model)[0] == '\0' && sw_model_type(model)[0] == '\0' &&
+           (plan->architecture[0] != '\0' || plan->model_type[0] != '\0');
+}
+
+/* A plan of a file may have been edited: it is checked as one that is made is. */
+static sw_status take_plan(sw_planning *p, sw_run *run, const sw_planned *planned, sw_error *err)
+{
+    SW_TRY(sw_plan_load(&p->plan, run->arguments.values[OPT_PLAN], err));
+    SW_TRY(planned->open(&p->model, run->arguments.operands[0], err));
+    if (!lacks_config(p->plan, p->model))
+        return sw_plan_check(p->plan, p->model, run->report, err);
+    sw_report_add(run->report, SW_SEVERITY_WARNING, "plan_unchecked", "",
+                  "put config.json beside the tensors to have it checked",
+                  "%.300s: the plan is taken as it is: it was made with a config.json, and none stands here",
+                  run->arguments.operands[0]);
+    return SW_OK;
+}
+
 static sw_status make_plan(sw_planning *p, sw_run *run, const sw_planned *planned, sw_error *err)
 {
     if (sw_arguments_has(&run->arguments, OPT_PLAN))
-        return sw_plan_load(&p->plan, run->arguments.values[OPT_PLAN], err);
+        return take_plan(p, run, planned, err);
     return sw_planning_make(p, run, &plan_rows, planned->open, err);
 }
 
