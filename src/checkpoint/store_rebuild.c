@@ -265,15 +265,21 @@ sw_status sw_opening_rebuild(sw_opening *o)
     builder b SW_AUTO(clear_builder) = {.o = o};
     sw_store *store = o->store;
     const char *plan = sw_opening_path(o, SW_PLAN_NAME);
+    const char *config = sw_opening_path(o, "config.json");
 
-    if (plan == NULL)
+    if (plan == NULL || config == NULL)
         return sw_opening_no_memory(o);
     store->kind = SW_STORE_SHARDED;
     store->plan_path = sw_file_kind_of(plan) == SW_FILE_REGULAR ? plan : NULL;
     SW_TRY(sw_tensor_list_init(&store->list, 0, o->err));
     SW_TRY(sw_rank_names_find(&names, o));
     SW_TRY(read_files(&b, &names));
-    sw_opening_remark(o, "manifest_missing", "", "verify cannot tell flipped bits without it",
+    sw_opening_remark(o, "manifest_missing", "",
+                      "without it flipped bits cannot be told, nor small files that are missing",
                       "%.300s: has no manifest.json; put together from the files' own metadata", store->path);
+    if (sw_file_kind_of(config) == SW_FILE_ABSENT) /* killed before it was carried, or it never was */
+        sw_opening_remark(o, "config_missing", "", "copy the small files of the model there",
+                          "%.300s: has no config.json, and no manifest.json to tell what else is missing",
+                          store->path);
     return give_parts(&b);
 }

@@ -409,7 +409,9 @@ static void without_a_manifest_the_files_tell_of_themselves(void **state)
     scratch_remove("sharded/config.json");
     assert_int_equal(sw_report_create(&options.report, NULL), SW_OK);
     assert_int_equal(sw_store_open(&s, scratch("sharded"), &options, NULL), SW_OK);
+    assert_int_equal(sw_report_count(options.report), 2);
     assert_string_equal(sw_report_finding(options.report, 0)->code, "manifest_missing");
+    assert_string_equal(sw_report_finding(options.report, 1)->code, "config_missing");
     assert_int_equal(s->fingerprint, with->fingerprint);
     assert_int_equal(s->n_tensors, with->n_tensors);
     assert_int_equal(s->n_parts, with->n_parts);
