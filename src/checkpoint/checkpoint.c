@@ -85,6 +85,28 @@ static sw_status check_model(const job *j, const sw_plan *plan)
                    j->source->n_tensors);
 }
 
+/* In a sharded folder names alone tell optimizer state from parameters, so that both must agree about the
+ * source: else what is written has another fingerprint than its files say. */
+static sw_status check_states(const job *j)
+{
+    const sw_store *source = j->source;
+
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
+        const sw_store_tensor *t = &source->tensors[i];
+        const char *file = source->files[source->parts[t->first_part].file].name;
+        bool is_state = t->state_of != UINT32_MAX;
+        if (is_state && i < source->n_model)
+            return SW_FAIL(
+                j->err, SW_E_FORMAT, "move it to optimizer-00001-of-00001.safetensors, which no index names",
+                "%.200s: is optimizer state by its name, and stands in %.150s with the model", t->name, file);
+        if (!is_state && i >= source->n_model)
+            return SW_FAIL(j->err, SW_E_FORMAT, "take it out of that file",
+                           "%.200s: stands in %.150s, and is optimizer state of no parameter of the model",
+                           t->name, file);
+    }
+    return SW_OK;
+}
+
 static bool has_rank(const sw_store *store, uint32_t rank)
 {
     bool has_it = false;
@@ -253,6 +275,7 @@ sw_status sw_checkpoint_shard(const char *model_path, const sw_plan *plan, const
     j.options.has_pick = false;
     SW_TRY(open_source(&j, model_path, SW_STORE_HF));
     SW_TRY(check_model(&j, plan));
+    SW_TRY(check_states(&j));
     return write_sharded(&j, plan, out, result);
 }
 

@@ -389,7 +389,7 @@ static sw_status read_states(making *m)
         char *path SW_AUTO(drop_text) = sw_path_in(m->path, shards.names[i]);
         if (path == NULL)
             return no_memory(m);
-        if (sw_is_state_file(shards.names[i]))
+        if (sw_is_state_file(shards.names[i]) && !sw_tensor_list_has_file(&m->out->model->list, path))
             status = sw_safetensors_read_file(&m->out->states, path, m->err);
     }
     return status;

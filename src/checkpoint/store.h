@@ -71,6 +71,7 @@ typedef struct sw_store {
     uint32_t n_files;
     sw_store_tensor *tensors; /* in the order of the source */
     uint32_t n_tensors;
+    uint32_t n_model; /* of a Hugging Face folder: the first ones, which are its model's */
     sw_store_part *parts;
     uint32_t n_parts;
     sw_store_meta *meta;

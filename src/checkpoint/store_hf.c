@@ -35,6 +35,7 @@ static sw_status read_model(sw_opening *o)
 
     SW_TRY(sw_model_open(&model, store->path, o->err));
     store->list = model->list;
+    store->n_model = (uint32_t)model->list.n_tensors;
     store->fingerprint = model->fingerprint;
     model->list = (sw_tensor_list){0};
     sw_model_close(model);
@@ -63,16 +64,6 @@ static sw_status expect_data(const sw_opening *o)
                    "%.200s: names and shapes only, without data: %.200s", o->store->path, lacking);
 }
 
-/* Without an index every file of the folder is the model's. */
-static bool is_read(const sw_tensor_list *list, const char *path)
-{
-    for (uint32_t f = 0; f < list->n_files; f++) {
-        if (strcmp(list->files[f], path) == 0)
-            return true;
-    }
-    return false;
-}
-
 static sw_status read_state_files(sw_opening *o)
 {
     sw_shards shards SW_AUTO(sw_shards_clear) = {0};
@@ -88,7 +79,7 @@ static sw_status read_state_files(sw_opening *o)
         const char *file = sw_opening_path(o, shards.names[i]);
         if (file == NULL)
             return sw_opening_no_memory(o);
-        if (!is_read(&o->store->list, file))
+        if (!sw_tensor_list_has_file(&o->store->list, file)) /* an index may name it */
             SW_TRY(sw_safetensors_read_file(&o->store->list, file, o->err));
     }
     if (sw_file_kind_of(path) == SW_FILE_ABSENT)

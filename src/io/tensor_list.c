@@ -205,6 +205,15 @@ sw_status sw_tensor_list_note_unknown(sw_tensor_list *list, const char *word, si
                                  : SW_OK;
 }
 
+bool sw_tensor_list_has_file(const sw_tensor_list *list, const char *path)
+{
+    for (uint32_t f = 0; f < list->n_files; f++) {
+        if (strcmp(list->files[f], path) == 0)
+            return true;
+    }
+    return false;
+}
+
 sw_status sw_tensor_list_add_file(sw_tensor_list *list, const char *path, uint32_t *out, sw_error *err)
 {
     if (!grow_u32((void **)&list->files, &list->file_capacity, list->n_files, sizeof(char *)))

@@ -88,6 +88,9 @@ sw_status sw_tensor_list_note_unknown(sw_tensor_list *list, const char *word, si
 /* Register a file path; its index is used in entries. */
 sw_status sw_tensor_list_add_file(sw_tensor_list *list, const char *path, uint32_t *out, sw_error *err);
 
+/* Is a file of this path registered? Looks at all of them. */
+bool sw_tensor_list_has_file(const sw_tensor_list *list, const char *path);
+
 /* The tensor of that name, or NULL. */
 sw_tensor_entry *sw_tensor_list_find(const sw_tensor_list *list, const char *name, size_t name_length);
 

@@ -117,6 +117,13 @@ bool sw_is_shard(const char *name)
     return name[0] != '.' && n >= sizeof ending && strcmp(name + n - (sizeof ending - 1), ending) == 0;
 }
 
+bool sw_is_state_file(const char *name)
+{
+    static const char prefix[] = "optimizer-";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
 static bool is_entry(const char *name)
 {
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
@@ -155,6 +162,21 @@ sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err)
 sw_status sw_names_list(sw_shards *out, const char *folder, sw_error *err)
 {
     return list_names(out, folder, is_entry, err);
+}
+
+sw_status sw_shards_list_model(sw_shards *out, const char *folder, sw_error *err)
+{
+    size_t n = 0;
+
+    SW_TRY(sw_shards_list(out, folder, err));
+    for (size_t i = 0; i < out->n_names; i++) {
+        if (sw_is_state_file(out->names[i]))
+            sw_free(out->names[i]);
+        else
+            out->names[n++] = out->names[i];
+    }
+    out->n_names = n;
+    return SW_OK;
 }
 
 static sw_status read_one(sw_model *model, const char *folder, const char *name, sw_error *err)
@@ -356,13 +378,6 @@ static sw_status compare_with_headers(const index_check *c)
                    first->name, c->list.files[first->file], n_missing);
 }
 
-bool sw_is_state_file(const char *name)
-{
-    static const char prefix[] = "optimizer-";
-
-    return strncmp(name, prefix, sizeof prefix - 1) == 0;
-}
-
 /* Files beside the index that it does not name: another form of the weights, or left over. */
 static sw_status remark_unlisted(const index_check *c, const sw_shards *shards)
 {
@@ -376,8 +391,7 @@ static sw_status remark_unlisted(const index_check *c, const sw_shards *shards)
             return no_memory(c->err, c->path);
     }
     for (size_t i = 0; i < shards->n_names; i++) {
-        if (sw_map_find(&listed_names, shards->names[i], strlen(shards->names[i])) != NULL ||
-            sw_is_state_file(shards->names[i]))
+        if (sw_map_find(&listed_names, shards->names[i], strlen(shards->names[i])) != NULL)
             continue;
         first = first == NULL ? shards->names[i] : first;
         n++;

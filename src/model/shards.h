@@ -26,6 +26,8 @@ sw_status sw_shards_list(sw_shards *out, const char *folder, sw_error *err);
 
 /* Everything that stands in a folder, by its name. */
 sw_status sw_names_list(sw_shards *out, const char *folder, sw_error *err);
+/* The same without files of optimizer state: what may be the model's. */
+sw_status sw_shards_list_model(sw_shards *out, const char *folder, sw_error *err);
 
 /* Is it a file of optimizer state, which stands beside a model and is none of its shards? */
 bool sw_is_state_file(const char *name);

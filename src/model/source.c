@@ -99,7 +99,7 @@ static sw_status read_folder(sw_model *model, const char *folder, sw_error *err)
 {
     sw_shards shards SW_AUTO(sw_shards_clear) = {0};
 
-    SW_TRY(sw_shards_list(&shards, folder, err));
+    SW_TRY(sw_shards_list_model(&shards, folder, err));
     SW_TRY(read_config_in(model, folder, err));
     return read_names_in(model, folder, &shards, err);
 }
@@ -114,7 +114,7 @@ static sw_status read_index_file(sw_model *model, const char *path, const char *
 {
     sw_shards shards SW_AUTO(sw_shards_clear) = {0};
 
-    SW_TRY(sw_shards_list(&shards, folder, err));
+    SW_TRY(sw_shards_list_model(&shards, folder, err));
     SW_TRY(read_config_in(model, folder, err));
     return sw_shards_read_index(model, folder, path, &shards, err);
 }

@@ -110,10 +110,9 @@ static void a_sharded_folder_shows_how_tensors_lie(void **state)
     sw_contents_clear(&c);
 }
 
-static void optimizer_state_is_told_apart(void **state)
+static void optimizer_state_is_told_apart(uint32_t n_files)
 {
-    (void)state;
-    make_model("m", "", "a.weight BF16 4\nb.weight BF16 6\n", 2);
+    make_model("m", "", "a.weight BF16 4\nb.weight BF16 6\n", n_files);
     make_model("o", "", "optim.m.a.weight F32 4\noptim.v.a.weight F32 4\n", 1);
     sw_buffer bytes = scratch_read("o/model.safetensors");
     scratch_bytes("m/optimizer-00001-of-00001.safetensors", bytes.bytes, bytes.length);
@@ -122,8 +121,35 @@ static void optimizer_state_is_told_apart(void **state)
     assert_int_equal(c.n_params, 2);
     assert_int_equal(c.n_states, 2);
     assert_int_equal(c.n_elements, 10);
-    assert_int_equal(c.n_files, 3);
+    assert_int_equal(c.n_files, n_files + 1);
     assert_non_null(strstr(rows_of(&c), "optim.m.a.weight x1 F32 16 whole (state)\n"));
+    sw_contents_clear(&c);
+}
+
+static void optimizer_state_beside_an_index_is_told_apart(void **state)
+{
+    (void)state;
+    optimizer_state_is_told_apart(2);
+}
+
+static void optimizer_state_without_an_index_is_told_apart(void **state)
+{
+    (void)state;
+    optimizer_state_is_told_apart(1);
+}
+
+static void what_an_index_names_is_listed_once(void **state)
+{
+    (void)state;
+    make_model("m", "", "a.weight BF16 4\n", 1);
+    assert_int_equal(
+        rename(scratch("m/model.safetensors"), scratch("m/optimizer-00001-of-00001.safetensors")), 0);
+    scratch_text("m/model.safetensors.index.json",
+                 "{'weight_map': {'a.weight': 'optimizer-00001-of-00001.safetensors'}}", true);
+    sw_contents c = open_contents("m", false);
+    assert_int_equal(c.n_params, 1);
+    assert_int_equal(c.n_states, 0);
+    assert_int_equal(c.n_files, 1);
     sw_contents_clear(&c);
 }
 
@@ -205,7 +231,9 @@ int main(void)
         ONE(all_shows_each_tensor_with_its_file),
         ONE(only_what_is_alike_is_folded),
         ONE(a_sharded_folder_shows_how_tensors_lie),
-        ONE(optimizer_state_is_told_apart),
+        ONE(optimizer_state_beside_an_index_is_told_apart),
+        ONE(optimizer_state_without_an_index_is_told_apart),
+        ONE(what_an_index_names_is_listed_once),
         ONE(an_index_without_its_files_is_listed),
         ONE(a_dtype_that_is_not_known_has_the_word_and_size_of_the_header),
         ONE(what_is_wrong_is_said),
