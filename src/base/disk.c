@@ -144,7 +144,7 @@ static const char *help_for(int code)
     case EEXIST:
         return "give another path";
     default:
-        return "check the path and the disk";
+        return sw_errno_help(code, "check the path and the disk");
     }
 }
 

@@ -22,8 +22,8 @@ enum { TEMPORARY_NAMES = 100 };
 static sw_status fail_io(sw_error *err, const char *path, const char *doing, int code)
 {
     char space[128];
-    return SW_FAIL(err, SW_E_IO, "check the path, its permissions and the free space", "%s: cannot %s: %s",
-                   path, doing, strerror_r(code, space, sizeof space));
+    return SW_FAIL(err, SW_E_IO, sw_errno_help(code, "check the path, its permissions and the free space"),
+                   "%s: cannot %s: %s", path, doing, strerror_r(code, space, sizeof space));
 }
 
 static void close_file(const int *file)

@@ -4,6 +4,7 @@
  */
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const status_row statuses[] = {
     [SW_E_FORMAT]     = { "format",    1,    MEND_FILE },
     [SW_E_PLAN]       = { "plan",      1,    "" },
     [SW_E_LIMIT]      = { "limit",     1,    "check that this is the file you mean" },
-    [SW_E_NO_MEMORY]  = { "no_memory", 3,    "" },
+    [SW_E_NO_MEMORY]  = { "no_memory", 3,    "free memory, or raise the limit of it (ulimit -v)" },
     [SW_E_IO]         = { "io",        3,    "check the path, its permissions and the free space" },
     [SW_E_PEER]       = { "peer",      3,    "" },
     [SW_E_UNPROVED]   = { "unproved",  4,    "" },
@@ -43,6 +44,29 @@ int sw_status_exit(sw_status status)
     return (size_t)status < SW_COUNT(statuses) ? statuses[status].exit : 3;
 }
 
+static const char *help_for(sw_status status, const char *help)
+{
+    if (help != NULL && help[0] != '\0')
+        return help;
+    return (size_t)status < SW_COUNT(statuses) ? statuses[status].help : "";
+}
+
+const char *sw_errno_help(int code, const char *help)
+{
+    switch (code) {
+    case EMFILE:
+        return "raise the limit of open files (ulimit -n)";
+    case ENFILE:
+        return "too many files are open on this machine: close some, or raise its limit (fs.file-max)";
+    case EFBIG:
+        return "raise the limit of a file's size (ulimit -f), or write to another file system";
+    case ENOMEM:
+        return help_for(SW_E_NO_MEMORY, NULL);
+    default:
+        return help;
+    }
+}
+
 /* `wanted` is what snprintf returned: mark a cut text, then replace what would break the line. */
 static void tidy_line(char *text, size_t capacity, int wanted)
 {
@@ -55,13 +79,6 @@ static void tidy_line(char *text, size_t capacity, int wanted)
     for (size_t good = sw_utf8_valid_prefix(text, length); good < length;
          good += sw_utf8_valid_prefix(text + good, length - good))
         text[good] = '?'; /* a terminal and a JSON reader expect UTF-8 */
-}
-
-static const char *help_for(sw_status status, const char *help)
-{
-    if (help != NULL && help[0] != '\0')
-        return help;
-    return (size_t)status < SW_COUNT(statuses) ? statuses[status].help : "";
 }
 
 sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line, const char *help,

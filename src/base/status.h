@@ -12,6 +12,9 @@ sw_status sw_fail_at(sw_error *err, sw_status status, const char *file, int line
 /* Put "context: " in front of what err says; messages then read from outside to inside. err may be NULL. */
 void sw_error_context(sw_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What to do about an errno: about limits of the process by their names, else `help`. */
+const char *sw_errno_help(int code, const char *help);
+
 #ifdef __clang_analyzer__ /* which cannot see that sw_fail_at() returns the status that it was given */
 #define SW_FAIL(err, status, help, ...)                                                                      \
     ((void)sw_fail_at((err), (status), __FILE__, __LINE__, (help), __VA_ARGS__), (status))

@@ -285,7 +285,8 @@ const char *sw_mismatch_text(char text[SW_MISMATCH_TEXT], const sw_mismatch *mis
     char right[SW_ELEMENT_TEXT];
 
     if (mismatch->first == UINT64_MAX) {
-        (void)snprintf(text, SW_MISMATCH_TEXT, "%" PRIu64 " bytes differ", mismatch->n_elements);
+        (void)snprintf(text, SW_MISMATCH_TEXT, "%" PRIu64 " byte%s", mismatch->n_elements,
+                       mismatch->n_elements == 1 ? " differs" : "s differ");
         return text;
     }
     int n =

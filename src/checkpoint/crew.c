@@ -174,7 +174,9 @@ sw_status sw_crew_run(sw_crew *crew, sw_error *err)
     (void)pthread_cond_destroy(&of.changed);
     (void)pthread_mutex_destroy(&of.lock);
     if (n == 0)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no thread can be started");
+        return SW_FAIL(err, SW_E_NO_MEMORY,
+                       "raise the limit of processes (ulimit -u), or that of memory (ulimit -v)",
+                       "no thread can be started");
     if (of.status != SW_OK) {
         if (err != NULL)
             *err = of.err;

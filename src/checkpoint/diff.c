@@ -257,6 +257,6 @@ sw_status sw_checkpoint_diff(const char *a, const char *b, const sw_checkpoint_o
     if (diff.n_different == 0)
         return SW_OK;
     return SW_FAIL(err, SW_E_FORMAT, "each is a finding of its own",
-                   "%.200s and %.200s differ: %" PRIu32 " of %" PRIu32 " tensors", a, b, diff.n_different,
-                   diff.n_tensors);
+                   "%.200s and %.200s differ: %" PRIu32 " of %" PRIu32 " tensor%s", a, b, diff.n_different,
+                   diff.n_tensors, diff.n_tensors == 1 ? "" : "s");
 }

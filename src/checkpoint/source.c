@@ -33,8 +33,9 @@ static sw_status fail_io(const sw_source *source, uint32_t file, const char *doi
 {
     char space[128];
 
-    return SW_FAIL(err, SW_E_IO, "check the path, its permissions and the disk", "%s: cannot %s: %s",
-                   source->store->files[file].path, doing, strerror_r(code, space, sizeof space));
+    return SW_FAIL(err, SW_E_IO, sw_errno_help(code, "check the path, its permissions and the disk"),
+                   "%s: cannot %s: %s", source->store->files[file].path, doing,
+                   strerror_r(code, space, sizeof space));
 }
 
 void sw_source_init(sw_source *source, const sw_store *store, uint32_t n_slots)

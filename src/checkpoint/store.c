@@ -415,27 +415,3 @@ sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *t,
     bool is_there = low < t->first_part + t->n_parts && store->parts[low].file == file;
     return is_there ? &store->parts[low] : NULL;
 }
-
-/* ---- training state ---- */
-
-sw_status sw_store_take_state(sw_store *store, const char *path, const void *bytes, size_t n_bytes,
-                              sw_error *err)
-{
-    sw_json json;
-
-    if (n_bytes > SW_MOST_STATE_BYTES)
-        return SW_FAIL(err, SW_E_LIMIT, "keep what is large in tensors",
-                       "%s: a training state of %zu bytes, at most %d are carried", path, n_bytes,
-                       SW_MOST_STATE_BYTES);
-    sw_json_init(&json, bytes, n_bytes, path, store->arena, err);
-    if (sw_json_peek(&json) != SW_JSON_OBJECT && json.status == SW_OK)
-        (void)sw_json_fail(&json, "write an object", "the training state is not an object");
-    const char *begin = json.at;
-    (void)sw_json_skip(&json);
-    const char *end = json.at;
-    if (!sw_json_finish(&json))
-        return json.status;
-    store->state_length = (size_t)(end - begin);
-    store->state_json = sw_arena_copy(store->arena, begin, store->state_length);
-    return store->state_json == NULL ? sw_arena_fail(store->arena, path, err) : SW_OK;
-}

@@ -14,6 +14,11 @@ static void note(int number)
     noted = number;
 }
 
+void sw_interrupt_ignore_file_limit(void)
+{
+    (void)signal(SIGXFSZ, SIG_IGN);
+}
+
 void sw_interrupt_watch(void)
 {
     is_too_late = 0;

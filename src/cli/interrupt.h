@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+/* A file that passes the process's limit of its size is a write that fails, not the end. */
+void sw_interrupt_ignore_file_limit(void);
+
 /* From now on SIGINT, SIGTERM and SIGHUP are noted; what was ignored stays ignored. */
 void sw_interrupt_watch(void);
 

@@ -26,6 +26,7 @@ int main(int argc, char **argv)
 
     if (status != SW_OK)
         return sw_status_exit(status);
+    sw_interrupt_ignore_file_limit();
     int exit_status = sw_program_main(argc, argv, stdout, stderr);
     sw_interrupt_follow();
     return exit_status;

@@ -136,8 +136,9 @@ static sw_status list_names(sw_shards *out, const char *folder, bool (*is_wanted
 
     if (dir == NULL) {
         char space[128];
-        return SW_FAIL(err, SW_E_IO, "check the path and its permissions", "%s: cannot read the folder: %s",
-                       folder, strerror_r(errno, space, sizeof space));
+        int code = errno;
+        return SW_FAIL(err, SW_E_IO, sw_errno_help(code, "check the path and its permissions"),
+                       "%s: cannot read the folder: %s", folder, strerror_r(code, space, sizeof space));
     }
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {

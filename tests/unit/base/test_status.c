@@ -1,6 +1,7 @@
 /* The error record: one line each, cut visibly, safe with hostile bytes and with arguments out of itself. */
 #include "base/status.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +98,17 @@ static void a_failure_without_help_has_that_of_its_status(void **state)
     SW_IGNORE(SW_FAIL(&err, SW_E_IO, "", "x"));
     assert_string_equal(err.help, "check the path, its permissions and the free space");
     SW_IGNORE(SW_FAIL(&err, SW_E_NO_MEMORY, "", "x"));
-    assert_string_equal(err.help, "");
+    assert_string_equal(err.help, "free memory, or raise the limit of it (ulimit -v)");
+}
+
+static void a_limit_of_the_process_is_named(void **state)
+{
+    (void)state;
+    assert_string_equal(sw_errno_help(EACCES, "look there"), "look there");
+    assert_string_equal(sw_errno_help(EMFILE, "look there"), "raise the limit of open files (ulimit -n)");
+    assert_non_null(strstr(sw_errno_help(ENFILE, "look there"), "fs.file-max"));
+    assert_non_null(strstr(sw_errno_help(EFBIG, "look there"), "ulimit -f"));
+    assert_non_null(strstr(sw_errno_help(ENOMEM, "look there"), "ulimit -v"));
 }
 
 static void every_status_has_a_name_and_an_exit(void **state)
@@ -130,6 +141,7 @@ int main(void)
         cmocka_unit_test(a_message_stays_one_line_without_control_characters),
         cmocka_unit_test(bytes_that_are_not_utf8_become_question_marks),
         cmocka_unit_test(a_failure_without_help_has_that_of_its_status),
+        cmocka_unit_test(a_limit_of_the_process_is_named),
         cmocka_unit_test(every_status_has_a_name_and_an_exit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

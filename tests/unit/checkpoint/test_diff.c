@@ -142,6 +142,11 @@ static void the_verdict_counts_tensors(void **state)
     make_model("b", "", "x.weight F32 4x2\nz.weight BF16 8\n", 1);
     assert_int_equal(sw_checkpoint_diff(scratch("a"), scratch("b"), NULL, NULL, &err), SW_E_FORMAT);
     assert_non_null(strstr(err.what, "/b differ: 2 of 3 tensors"));
+    make_model("a", "", "x.weight F32 4x2\n", 1);
+    make_model("b", "", "x.weight F32 2x4\n", 1);
+    assert_int_equal(sw_checkpoint_diff(scratch("a"), scratch("b"), NULL, NULL, &err), SW_E_FORMAT);
+    assert_non_null(strstr(err.what, "/b differ: 1 of 1 tensor"));
+    assert_null(strstr(err.what, "tensors"));
 }
 
 /* ---- bytes ---- */

@@ -258,6 +258,11 @@ static void optimizer_state_belongs_to_its_parameter(void **state)
     sw_store_close(s);
     scratch_text("model/training_state.json", "[]", true);
     refused("model", SW_E_FORMAT, "the training state is not an object");
+    scratch_text("model/training_state.json", "{'a': 1, 'b': 2, 'a': 3}", true);
+    refused("model", SW_E_FORMAT, "the key 'a' of the training state stands twice");
+    scratch_text("model/training_state.json", "{'a': {'step': 1}, 'b': [{'step': 1, '\\u0073tep': 3}]}",
+                 true);
+    refused("model", SW_E_FORMAT, "the key 'step' of the training state stands twice");
     scratch_remove("model/training_state.json");
     make_model("state", OTHER, "optim.m.a F32 2x4\n", 1);
     assert_int_equal(
