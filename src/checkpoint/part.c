@@ -79,25 +79,6 @@ uint64_t sw_part_overlap(const sw_part *a, const sw_part *b)
     return elems;
 }
 
-bool sw_part_equal(const sw_part *a, const sw_part *b)
-{
-    if (a->n_dims != b->n_dims)
-        return false;
-    if (a->along == b->along)
-        return true;
-    for (uint32_t d = 0; d < a->n_dims; d++) {
-        const sw_pieces *p = &a->along[d];
-        const sw_pieces *q = &b->along[d];
-        if (p->n != q->n)
-            return false;
-        for (uint32_t i = 0; i < p->n && p->ranges != q->ranges; i++) {
-            if (p->ranges[i].begin != q->ranges[i].begin || p->ranges[i].end != q->ranges[i].end)
-                return false;
-        }
-    }
-    return true;
-}
-
 static bool is_empty(const sw_part *part)
 {
     for (uint32_t d = 0; d < part->n_dims; d++) {
@@ -105,6 +86,32 @@ static bool is_empty(const sw_part *part)
             return true;
     }
     return false;
+}
+
+static bool are_ranges_equal(const sw_pieces *p, const sw_pieces *q)
+{
+    if (p->n != q->n)
+        return false;
+    for (uint32_t i = 0; i < p->n && p->ranges != q->ranges; i++) {
+        if (p->ranges[i].begin != q->ranges[i].begin || p->ranges[i].end != q->ranges[i].end)
+            return false;
+    }
+    return true;
+}
+
+bool sw_part_equal(const sw_part *a, const sw_part *b)
+{
+    if (a->n_dims != b->n_dims)
+        return false;
+    if (a->along == b->along)
+        return true;
+    bool is_none = is_empty(a) && is_empty(b);
+    for (uint32_t d = 0; d < a->n_dims; d++) {
+        if (is_none ? sw_part_extent(a, d) != sw_part_extent(b, d)
+                    : !are_ranges_equal(&a->along[d], &b->along[d]))
+            return false;
+    }
+    return true;
 }
 
 uint64_t sw_part_box_count(const sw_part *part)

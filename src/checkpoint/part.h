@@ -32,7 +32,7 @@ uint64_t sw_part_elems(const sw_part *part);
 /* Elements that two parts of one tensor share. */
 uint64_t sw_part_overlap(const sw_part *a, const sw_part *b);
 
-/* Same ranges in the same order. */
+/* Same ranges in the same order; where both hold nothing, the same extents: no range is stored then. */
 bool sw_part_equal(const sw_part *a, const sw_part *b);
 
 /*

@@ -134,6 +134,10 @@ static sw_status check_name(const char *name, size_t length, sw_error *err)
                        "the name '%.60s...' has %zu bytes, at most %d are supported", name, length,
                        SW_MAX_NAME_BYTES);
     }
+    if (name[length - 1] == '.')
+        return SW_FAIL(err, SW_E_FORMAT, "rename the tensor",
+                       "the name '%.*s' ends in a dot: the parameter itself has none",
+                       length < 200 ? (int)length : 200, name);
     if (sw_text_plain_prefix(name, length) == length && memchr(name, DELETE, length) == NULL)
         return SW_OK;
     int shown = (int)(length < 200 ? length : 200);

@@ -85,6 +85,36 @@ static void parts_share_what_their_dims_share(void **state)
     assert_false(sw_part_equal(&corner, &whole));
 }
 
+/* Rows 2 and 3 of [4, 0] are stored as [2, 0], and so are rows 0 and 1. */
+static void parts_that_hold_nothing_are_equal_by_their_extents(void **state)
+{
+    static const sw_range low = {0, 2};
+    static const sw_range high = {2, 4};
+    static const sw_range one = {0, 1};
+    static const sw_pieces of_low[] = {
+        {1, &low},
+        {0, NULL}
+    };
+    static const sw_pieces of_high[] = {
+        {1, &high},
+        {0, NULL }
+    };
+    static const sw_pieces of_one[] = {
+        {1, &one},
+        {0, NULL}
+    };
+    static const sw_pieces full[] = {
+        {1, &low},
+        {1, &one}
+    };
+
+    (void)state;
+    assert_true(sw_part_equal(&(sw_part){2, of_low}, &(sw_part){2, of_high}));
+    assert_false(sw_part_equal(&(sw_part){2, of_low}, &(sw_part){2, of_one}));
+    assert_false(sw_part_equal(&(sw_part){2, of_low}, &(sw_part){2, full}));
+    assert_false(sw_part_equal(&(sw_part){2, full}, &(sw_part){2, of_low}));
+}
+
 static void boxes_are_the_product_of_the_ranges(void **state)
 {
     uint64_t begin[2];
@@ -438,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_part_knows_its_extents_and_elements),
         CASE(parts_share_what_their_dims_share),
+        CASE(parts_that_hold_nothing_are_equal_by_their_extents),
         CASE(boxes_are_the_product_of_the_ranges),
         CASE(an_empty_part_has_one_box_with_an_extent_of_0),
         CASE(boxes_make_the_part_again),

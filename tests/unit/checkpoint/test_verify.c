@@ -759,6 +759,14 @@ static void training_state_that_only_one_side_has_is_no_difference(void **state)
     (void)proof_of("s", "with");
 }
 
+static void a_tensor_without_elements_is_right_however_it_is_cut(void **state)
+{
+    (void)state;
+    make_model("m", LLAMA, "model.norm.weight BF16 16\nlm_head.weight F32 4x0\n", 1);
+    shard_to("m", "tp=2", 0, "s");
+    (void)proof_of("s", "m");
+}
+
 static void what_is_not_there_is_no_checkpoint(void **state)
 {
     sw_error err = {0};
@@ -856,6 +864,7 @@ int main(void)
         ONE(an_index_that_leads_out_of_the_folder_is_refused),
         ONE(a_model_that_differs_is_told_by_index),
         ONE(another_model_differs_in_names),
+        ONE(a_tensor_without_elements_is_right_however_it_is_cut),
         ONE(what_is_not_there_is_no_checkpoint),
         ONE(training_state_that_only_one_side_has_is_no_difference),
         ONE(a_caller_can_stop_it),

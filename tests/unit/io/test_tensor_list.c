@@ -118,6 +118,8 @@ static void unclean_names_are_refused(void **state)
 
     assert_int_equal(add(list, "", 0, &err), SW_E_FORMAT);
     assert_string_equal(err.what, "a tensor has an empty name");
+    assert_int_equal(add(list, "a.b.", 0, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "the name 'a.b.' ends in a dot: the parameter itself has none");
     assert_int_equal(add(list, "a\nb", 0, &err), SW_E_FORMAT);
     assert_string_equal(err.what, "the name 'a?b' has control characters");
     assert_int_equal(add(list, "a long name with a delete \x7f", 0, &err), SW_E_FORMAT);
