@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/disk.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "checkpoint/carry.h"
 #include "checkpoint/copy.h"
@@ -254,6 +255,8 @@ static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_
     SW_TRY(sw_target_of_plan(&j->target, j->source, plan, j->err));
     SW_TRY(sw_prove_target(j->source, j->target, &j->proof, j->err));
     SW_TRY(sw_plan_json(plan, &j->plan_json, &j->plan_length, j->err));
+    j->target->has_plan_hash = true;
+    j->target->plan_hash = sw_hash(j->plan_json, j->plan_length, 0);
     SW_TRY(begin_writing(j, out));
     SW_TRY(copy(j));
     SW_TRY(sw_prove_copies(j->source, j->target, j->err));

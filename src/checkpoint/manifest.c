@@ -126,6 +126,8 @@ sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, 
     put_hex(&w, "fingerprint", target->plan->fingerprint);
     put_files(&w, target);
     put_carried(&w, target);
+    if (target->has_plan_hash)
+        put_hex(&w, "plan_xxh3", target->plan_hash);
     if (source->state_json != NULL) {
         sw_json_key(&w, "state");
         sw_json_put_raw(&w, source->state_json, source->state_length);

@@ -449,6 +449,13 @@ static bool read_state_hash(reader *r, void *unused)
     return read_hex(r, &r->store->state_hash);
 }
 
+static bool read_plan_hash(reader *r, void *unused)
+{
+    (void)unused;
+    r->store->has_plan_hash = true;
+    return read_hex(r, &r->store->plan_hash);
+}
+
 static sw_status add_context(reader *r)
 {
     if (r->tensor.bytes != NULL && r->json.status != SW_OK)
@@ -464,9 +471,10 @@ sw_status sw_manifest_read(sw_store *store, sw_file_map map, const char *path, s
         {"fingerprint", true, read_hex,     offsetof(sw_store,    fingerprint)},
         {"files",             true,           read_files,       0      },
         {"carried",             false,         read_carried,    0},
-        {"state",             false,           read_state,      0        },
+        {"plan_xxh3",             false,       read_plan_hash,  0    },
+        {"state",             false,           read_state,      0 },
         {"state_xxh3",             false,      read_state_hash, 0},
-        {"tensors",             true,         read_tensors,     0            },
+        {"tensors",             true,         read_tensors,     0     },
     };
     reader r SW_AUTO(clear_reader) = {.store = store};
 

@@ -84,7 +84,9 @@ typedef struct sw_store {
     /* of a sharded folder */
     bool has_manifest;
     bool has_state_hash;
-    uint64_t state_hash;    /* xxh3 of state_json, as recorded */
+    uint64_t state_hash; /* xxh3 of state_json, as recorded */
+    bool has_plan_hash;
+    uint64_t plan_hash;     /* xxh3 of plan.json, as recorded */
     sw_small_file *carried; /* what the manifest says of small files, be they there or not */
     uint32_t n_carried;
     const char *plan_path; /* NULL: none */

@@ -39,6 +39,8 @@ typedef struct sw_target {
     uint32_t n_parts;
     sw_small_file *carried; /* small files that stand beside, filled by sw_carry() */
     uint32_t n_carried;
+    bool has_plan_hash; /* of plan.json, which stands beside */
+    uint64_t plan_hash; /* xxh3 of its bytes */
     uint64_t run; /* of a sharded folder: what its files have in common and those of other runs have not */
     uint32_t n_state_files; /* of a Hugging Face folder: the last ones, with optimizer state */
 } sw_target;

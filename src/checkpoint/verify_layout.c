@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "checkpoint/format.h"
 #include "checkpoint/layout_text.h"
@@ -200,15 +201,30 @@ static const sw_store_tensor *compare_parts(const sw_store *store, const sw_targ
     return NULL;
 }
 
+static const char other_plan[] = "put the plan there that the checkpoint was written by";
+
+/* What no layout shows: contracts and arguments of collectives, say. */
+static sw_status look_at_checksum(const sw_verifying *v)
+{
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+
+    if (!v->store->has_plan_hash)
+        return SW_OK;
+    SW_TRY(sw_file_map_open(&map, v->store->plan_path, UINT64_MAX, v->err));
+    if (sw_hash(map.bytes, map.n_bytes, 0) != v->store->plan_hash)
+        sw_verify_fault(v, "checksum", SW_PLAN_NAME, other_plan,
+                        "was edited or damaged after it was written");
+    return SW_OK;
+}
+
 static sw_status compare_plan(const sw_verifying *v, const sw_plan *plan)
 {
-    static const char help[] = "put the plan there that the checkpoint was written by";
     const sw_store *store = v->store;
     sw_target *target SW_AUTO(drop_target) = NULL;
     sw_error why = {0};
 
     if (plan->fingerprint != store->fingerprint) {
-        sw_verify_fault(v, "plan_foreign", SW_PLAN_NAME, help,
+        sw_verify_fault(v, "plan_foreign", SW_PLAN_NAME, other_plan,
                         "is of another model: its fingerprint is %016" PRIx64
                         ", the checkpoint's %016" PRIx64,
                         plan->fingerprint, store->fingerprint);
@@ -218,20 +234,22 @@ static sw_status compare_plan(const sw_verifying *v, const sw_plan *plan)
     if (status == SW_E_NO_MEMORY)
         return SW_FAIL(v->err, status, why.help, "%s", why.what);
     if (status != SW_OK) {
-        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help, "cannot be laid out: %.400s", why.what);
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, other_plan, "cannot be laid out: %.400s", why.what);
         return SW_OK;
     }
     uint32_t same = compare_files(store, target);
     const sw_store_tensor *other = NULL;
     if (same < store->n_files || same < target->n_files) {
-        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, other_plan,
                         "lays out %" PRIu32 " files, the checkpoint has %" PRIu32
                         "; the first that differs is %s",
                         target->n_files, store->n_files,
                         same < target->n_files ? target->files[same].name : store->files[same].name);
     } else if ((other = compare_parts(store, target)) != NULL) {
-        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, help,
+        sw_verify_fault(v, "plan_differs", SW_PLAN_NAME, other_plan,
                         "cuts %.200s otherwise than the checkpoint has it", other->name);
+    } else {
+        return look_at_checksum(v);
     }
     return SW_OK;
 }

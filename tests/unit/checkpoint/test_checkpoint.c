@@ -469,13 +469,15 @@ static void a_merged_folder_has_an_index_and_files_up_to_the_limit(void **state)
 static void a_plan_that_was_just_made_serves_as_well(void **state)
 {
     sw_plan *fresh = NULL;
+    sw_plan *read = NULL;
     sw_error err = {0};
 
     (void)state;
     make_model("model", MIXTRAL, NULL, 1);
     if (sw_plan_model_folder(&fresh, scratch("model"), "ep=2,tp=2", &err) != SW_OK)
         fail_msg("%s (%s)", err.what, err.help);
-    sw_plan *read = plan_of("model", "ep=2,tp=2", 0, NULL);
+    assert_int_equal(sw_plan_save(fresh, scratch("fresh.json"), &err), SW_OK);
+    assert_int_equal(sw_plan_load(&read, scratch("fresh.json"), &err), SW_OK);
     shard_to("model", fresh, "fresh");
     shard_to("model", read, "read");
     sw_buffer a = scratch_read("fresh/manifest.json");

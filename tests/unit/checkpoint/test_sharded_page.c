@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "checkpoint/format.h"
 #include "page.h"
 #include "shardwright/checkpoint.h"
 
@@ -42,9 +43,11 @@ static void make_example(void)
     sw_plan_destroy(plan);
 }
 
-/* The first block of JSON on the page; to be given to free(). */
+/* The first block of JSON on the page, with the checksum of the plan that was made; to be given to free(). */
 static char *example(void)
 {
+    static const char key[] = "\"plan_xxh3\": \"";
+    char hash[SW_HEX_BYTES];
     char *page = page_file(PAGE);
     char *begin = strstr(page, "```json\n");
 
@@ -54,15 +57,20 @@ static char *example(void)
     assert_non_null(end);
     *end = '\0';
     memmove(page, begin, (size_t)(end - begin) + 1);
+    sw_buffer plan = scratch_read("s/plan.json");
+    sw_hex_text(sw_hash(plan.bytes, plan.length, 0), hash);
+    sw_buffer_clear(&plan);
+    char *at = strstr(page, key);
+    assert_non_null(at);
+    memcpy(at + strlen(key), hash, SW_HEX_BYTES - 1);
     return page;
 }
 
 static void the_example_is_what_is_written(void **state)
 {
-    char *wanted = example();
-
     (void)state;
     make_example();
+    char *wanted = example();
     sw_buffer manifest = scratch_read("s/manifest.json");
     assert_string_equal(manifest.bytes, wanted);
     sw_buffer_clear(&manifest);
@@ -74,10 +82,10 @@ static void the_example_is_read(void **state)
     sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
     sw_checkpoint_result result = {0};
     sw_error err = {0};
-    char *manifest = example();
 
     (void)state;
     make_example();
+    char *manifest = example();
     scratch_text("s/manifest.json", manifest, false);
     if (sw_checkpoint_verify(scratch("s"), scratch("m"), &options, &result, &err) != SW_OK)
         fail_msg("%s", err.what);

@@ -614,6 +614,8 @@ static void a_plan_that_is_gone_or_damaged_is_told(void **state)
 {
     (void)state;
     make_shards();
+    scratch_edit("s/plan.json", "hidden_states", "hidden_statez");
+    expect("s", NULL, "error checksum plan.json: was edited or damaged after it was written\n");
     scratch_text("s/plan.json", "[]", false);
     expect_among("s", "error plan_damaged plan.json: ");
     scratch_remove("s/plan.json");
