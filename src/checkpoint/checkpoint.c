@@ -15,6 +15,7 @@
 #include "checkpoint/carry.h"
 #include "checkpoint/copy.h"
 #include "checkpoint/format.h"
+#include "checkpoint/group_order.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/options.h"
 #include "checkpoint/prove.h"
@@ -254,6 +255,7 @@ static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_
 {
     SW_TRY(sw_target_of_plan(&j->target, j->source, plan, j->err));
     SW_TRY(sw_prove_target(j->source, j->target, &j->proof, j->err));
+    SW_TRY(sw_group_order_check(j->source, j->target, &j->result.bytes_read, j->err));
     SW_TRY(sw_plan_json(plan, &j->plan_json, &j->plan_length, j->err));
     j->target->has_plan_hash = true;
     j->target->plan_hash = sw_hash(j->plan_json, j->plan_length, 0);
