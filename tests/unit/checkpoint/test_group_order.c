@@ -1,4 +1,5 @@
-/* Group indices of GPTQ: rows go with the scales that they take, or the cut is refused. */
+/* Group indices of GPTQ and compressed tensors: rows go with the scales that they take, or the cut is
+ * refused. */
 #include "checkpoint_case.h"
 
 #include <string.h>
@@ -25,16 +26,16 @@ static const char inside[] = "1010011033222323";  /* not in order, and yet each 
 static const char ordered[] = "0000111122230333"; /* one row of the second half takes group 0 */
 static const char the_same[] = "0000000000000000";
 
-static void make(const char *order, const char *groups)
+static void make_of(const char *config, const char *names, const char *groups)
 {
-    make_model("m", order, tensors, 1);
+    make_model("m", config, names, 1);
     loaded l = load_folder(scratch("m"));
     sw_buffer file = scratch_read("m/model.safetensors");
     size_t data = file.length - l.data[0].length;
 
     for (size_t i = 0; i < l.list.n_tensors; i++) {
         const sw_tensor_entry *t = &l.list.tensors[i];
-        if (strstr(t->name, ".g_idx") == NULL)
+        if (strstr(t->name, "g_idx") == NULL)
             continue;
         for (size_t row = 0; row < 16; row++) {
             const char word[4] = {(char)(groups[row] - '0'), 0, 0, 0};
@@ -44,6 +45,11 @@ static void make(const char *order, const char *groups)
     scratch_bytes("m/model.safetensors", file.bytes, file.length);
     sw_buffer_clear(&file);
     unload(&l);
+}
+
+static void make(const char *config, const char *groups)
+{
+    make_of(config, tensors, groups);
 }
 
 static sw_status shard(const char *mesh, sw_error *err)
@@ -119,6 +125,29 @@ static void a_sharded_source_is_looked_at_too(void **state)
     sw_plan_destroy(plan);
 }
 
+static void compressed_tensors_have_scales_of_another_form(void **state)
+{
+    static const char config[] =
+        "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'hidden_size': 16,"
+        "'num_hidden_layers': 1, 'num_attention_heads': 4, 'num_key_value_heads': 4,"
+        "'intermediate_size': 16, 'vocab_size': 8,"
+        "'quantization_config': {'quant_method': 'compressed-tensors', 'config_groups': {'group_0': "
+        "{'weights': {'num_bits': 4, 'group_size': 4, 'strategy': 'group'}}}}";
+    static const char names[] = "model.layers.0.self_attn.o_proj.weight_packed I32 16x2\n"
+                                "model.layers.0.self_attn.o_proj.weight_scale F16 16x4\n"
+                                "model.layers.0.self_attn.o_proj.weight_g_idx I32 16\n";
+    sw_error err = {0};
+
+    (void)state;
+    make_of(config, names, in_order);
+    expect_done("tp=2");
+    make_of(config, names, ordered);
+    assert_int_equal(shard("tp=2", &err), SW_E_FORMAT);
+    assert_non_null(
+        strstr(err.what, "o_proj.weight_g_idx: its groups are not in order: rows in dense-pp0-tp1"));
+    assert_non_null(strstr(err.help, "keep its scales whole"));
+}
+
 #define ONE(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -128,6 +157,7 @@ int main(void)
         ONE(rows_that_take_groups_of_another_rank_are_refused),
         ONE(scales_that_are_whole_serve_any_order),
         ONE(a_sharded_source_is_looked_at_too),
+        ONE(compressed_tensors_have_scales_of_another_form),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
