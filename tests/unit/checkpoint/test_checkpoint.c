@@ -574,29 +574,6 @@ static void optimizer_state_goes_along(void **state)
     sw_plan_destroy(four);
 }
 
-/* A model of one file needs no index, and merge's can be taken away. */
-static void optimizer_state_without_an_index_goes_along(void **state)
-{
-    sw_checkpoint_result result = {0};
-    sw_error err = {0};
-
-    (void)state;
-    make_model("model", LLAMA, NULL, 1);
-    make_model("state", OTHER, "optim.m.model.norm.weight F32 16\n", 1);
-    assert_int_equal(
-        rename(scratch("state/model.safetensors"), scratch("model/optimizer-00001-of-00001.safetensors")), 0);
-    sw_plan *two = plan_of("model", "tp=2", 0, NULL);
-    sw_plan *four = plan_of("model", "pp=2,tp=2", 0, NULL);
-    shard_to("model", two, "two");
-    if (sw_checkpoint_verify(scratch("two"), scratch("model"), NULL, &result, &err) != SW_OK)
-        fail_msg("verify: %s (%s)", err.what, err.help);
-    reshard_to("two", four, "four");
-    merge_to("four", "merged");
-    expect_same_tensors("model", "merged");
-    sw_plan_destroy(two);
-    sw_plan_destroy(four);
-}
-
 /* ---- when files are lost ---- */
 
 static void a_folder_without_manifest_plan_and_config_is_merged(void **state)
@@ -648,34 +625,6 @@ static void a_plan_of_another_model_is_refused(void **state)
                    SW_E_PLAN, "the plan is of another model", "from this model");
     sw_plan_destroy(plan);
     sw_plan_destroy(right);
-}
-
-/* The names of a sharded folder alone say what is state: what its reader would take otherwise is not written.
- */
-static void state_that_names_and_files_disagree_about_is_refused(void **state)
-{
-    sw_error err = {0};
-
-    (void)state;
-    make_model("model", LLAMA, NULL, 1);
-    make_model("state", OTHER, "optim.m.model.norm.scale F32 16\n", 1);
-    assert_int_equal(
-        rename(scratch("state/model.safetensors"), scratch("model/optimizer-00001-of-00001.safetensors")), 0);
-    sw_plan *plan = plan_of("model", "tp=2", 0, NULL);
-    expect_refusal(
-        sw_checkpoint_shard(scratch("model"), plan, scratch("out"), NULL, NULL, &err), &err, SW_E_FORMAT,
-        "optim.m.model.norm.scale: stands in optimizer-00001-of-00001.safetensors, and is optimizer "
-        "state of no parameter of the model",
-        "take it out");
-    sw_plan_destroy(plan);
-    make_model("model", LLAMA, "model.norm.weight BF16 16\noptim.m.model.norm.weight F32 16\n", 1);
-    plan = plan_of("model", "tp=1", 0, NULL);
-    expect_refusal(
-        sw_checkpoint_shard(scratch("model"), plan, scratch("out"), NULL, NULL, &err), &err, SW_E_FORMAT,
-        "optim.m.model.norm.weight: is optimizer state by its name, and stands in model.safetensors with",
-        "move it to optimizer-");
-    sw_plan_destroy(plan);
-    assert_false(scratch_has("out"));
 }
 
 static void a_source_of_the_other_kind_is_refused(void **state)
@@ -910,10 +859,8 @@ int main(void)
         CASE(a_plan_that_was_just_made_serves_as_well),
         CASE(odd_tensors_come_back),
         CASE(optimizer_state_goes_along),
-        CASE(optimizer_state_without_an_index_goes_along),
         CASE(a_folder_without_manifest_plan_and_config_is_merged),
         CASE(a_plan_of_another_model_is_refused),
-        CASE(state_that_names_and_files_disagree_about_is_refused),
         CASE(a_source_of_the_other_kind_is_refused),
         CASE(an_output_that_is_there_is_replaced_only_when_asked),
         CASE(options_of_size_0_are_refused),
