@@ -213,14 +213,15 @@ static sw_status report_extra(sw_opening *o)
         const char *name = found.names[i];
         if (name[0] == '.' || sw_map_find(&known, name, strlen(name)) != NULL)
             continue;
-        if (sw_is_shard(name))
+        if (sw_is_shard(name)) {
             sw_opening_remark(o, "file_extra", name, "move it away if it is left over",
                               "%s: stands beside the manifest, which does not name it", name);
-        else
+        } else {
             sw_opening_remark(o, "file_unlisted", name, "move it away, or copy it by hand if it is needed",
                               "%s: stands beside the manifest, which does not name it: it is not carried "
                               "along",
                               name);
+        }
     }
     return SW_OK;
 }
