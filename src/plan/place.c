@@ -120,10 +120,24 @@ static void see_as_experts(placing *p)
     p->out->view = view;
 }
 
+/* Is a side of the matrix as wide as all heads of its layout? */
+static bool is_all_heads(const placing *p, uint64_t extent)
+{
+    sw_layout layout = p->class_->layout;
+    sw_attr count = layout == SW_LAYOUT_HEADS      ? SW_ATTR_HEADS
+                    : layout == SW_LAYOUT_KV_HEADS ? SW_ATTR_KV_HEADS
+                                                   : SW_ATTR_NONE;
+    uint64_t heads = count == SW_ATTR_NONE ? 0 : (uint64_t)sw_plan_attribute(p->plan, count);
+    uint64_t head_dim = (uint64_t)sw_plan_attribute(p->plan, SW_ATTR_HEAD_DIM);
+
+    return heads != 0 && extent % heads == 0 && extent / heads == head_dim;
+}
+
 /*
  * Where no table says how a weight is stored, its dims must: one of them is the hidden size, on the input
  * side of a column weight and on the output side of a row weight. Stacked experts may be stored either way; a
- * single matrix the other way round is refused, since a cut of the wrong side is wrong in silence.
+ * single matrix the other way round is refused, since a cut of the wrong side is wrong in silence. Heads that
+ * are as wide as the hidden size stand where they should, whatever the width of the other side.
  */
 static sw_form form_by_dims(placing *p)
 {
@@ -142,12 +156,13 @@ static sw_form form_by_dims(placing *p)
     uint64_t in = p->shape->dims[is_stacked ? 2 : front + 1];
     bool is_usual = is_row ? out == hidden : in == hidden;
     bool is_other = is_row ? in == hidden : out == hidden;
+    bool is_placed_by_heads = is_plain && is_all_heads(p, is_row ? in : out);
     if (is_stacked && is_usual && is_other && p->is_cut && c->layout != SW_LAYOUT_UNKNOWN) {
         complain(p, "layout_unknown",
                  "experts of hidden_size both ways: nothing says which dim is the output",
                  "state it in an override: `layout: {kind: plain, dim: N}`, N the stored dim that tp cuts");
     }
-    if (is_usual || !is_other)
+    if (is_usual || !is_other || is_placed_by_heads)
         return c->form;
     if (is_stacked)
         return SW_FORM_EXPERTS_T;

@@ -349,6 +349,25 @@ static void a_matrix_stored_in_another_form_is_refused(void **state)
           "shape_mismatch", SA "q_proj.weight: is [256], config.json gives [16, 16]", NULL);
 }
 
+/* A draft model's attention reads embeddings and hidden states side by side: 32 wide, and no table knows it.
+ */
+static void heads_as_wide_as_the_model_are_no_sign_of_a_transposed_weight(void **state)
+{
+    tiny t = TINY_PLAN(.config = STRANGER,
+                       .params = SA "q_proj.weight F32 16x32\n" SA "k_proj.weight F32 4x32\n" SA
+                                    "v_proj.weight F32 4x32\n" SA "o_proj.weight F32 16x16\n",
+                       .mesh = "tp=2");
+    (void)state;
+    tiny_rows(&t, SA "q_proj.weight", 1, "8:16");
+    tiny_silent(&t, "layout_unknown");
+    tiny_drop(&t);
+    check(&(tiny_case){.config = STRANGER,
+                       .params = SA "q_proj.weight F32 16x16\n" SA "k_proj.weight F32 16x4\n" SA
+                                    "v_proj.weight F32 16x4\n" SA "o_proj.weight F32 16x16\n",
+                       .mesh = "tp=2"},
+          "layout_unknown", SA "k_proj.weight: hidden_size stands on the other side", "transpose");
+}
+
 #define NARROW(n)                                                                                            \
     MLP "experts." n ".gate_proj.weight F32 8x16\n" MLP "experts." n ".up_proj.weight F32 8x16\n" MLP        \
         "experts." n ".down_proj.weight F32 16x6\n"
@@ -484,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_file_that_contradicts_its_config_is_refused),
         cmocka_unit_test(counts_of_layers_and_vocabulary_are_the_configs),
         cmocka_unit_test(a_matrix_stored_in_another_form_is_refused),
+        cmocka_unit_test(heads_as_wide_as_the_model_are_no_sign_of_a_transposed_weight),
         cmocka_unit_test(two_linears_of_a_projector_are_no_feed_forward),
         cmocka_unit_test(the_products_of_a_feed_forward_meet_in_one_width),
         cmocka_unit_test(one_weight_of_an_attention_is_row_parallel),
