@@ -34,7 +34,8 @@ enum {
     HAS_BIAS = 1u << 14,
     HAS_UNKNOWN = 1u << 15,
     /* of a module itself: */
-    HAS_ONLY_LEAVES = 1u << 16, /* every parameter of its own is a weight, a bias or a companion */
+    HAS_ONLY_LEAVES = 1u << 16, /* every parameter of its own, or of the one module that it wraps, is a
+                                   weight, a bias or a companion */
 };
 
 #define CUT_BITS                                                                                             \
@@ -143,11 +144,22 @@ static bool is_layer(const sw_model *model, uint32_t module)
     return true;
 }
 
+/* A module that only wraps another, as `q_proj` does in q_proj.base_layer.weight. What a residual block holds
+ * is no wrapper: it may be a region that lacks its other half. */
+static bool is_wrapper(const sw_model *model, uint32_t module)
+{
+    const sw_module_node *m = &model->modules[module];
+
+    return m->n_own == 0 && m->n_children == 1 && m->parent != SW_NO_MODULE && !is_layer(model, module) &&
+           !segment_is_number(&model->modules[m->parent]);
+}
+
 /* The type of a module that holds `bits`, its own and those carried up. */
 static sw_boundary_type decide(const sw_model *model, uint32_t module, uint32_t bits)
 {
     const sw_module_node *m = &model->modules[module];
-    bool is_leaf = m->n_children == 0 && (bits & HAS_ONLY_LEAVES) != 0 && m->fqn_length > 0;
+    bool is_leaf = (m->n_children == 0 || is_wrapper(model, module)) && (bits & HAS_ONLY_LEAVES) != 0 &&
+                   m->fqn_length > 0;
 
     if ((bits & CUT_BITS) == 0 || is_in_experts(model, module))
         return SW_BOUNDARY_NONE;
@@ -173,7 +185,9 @@ static uint32_t carried(const sw_model *model, uint32_t module, uint32_t bits, s
 {
     if (type != SW_BOUNDARY_NONE)
         return 0;
-    bits &= ~(uint32_t)HAS_ONLY_LEAVES;
+    uint32_t parent = model->modules[module].parent;
+    if (parent == SW_NO_MODULE || !is_wrapper(model, parent))
+        bits &= ~(uint32_t)HAS_ONLY_LEAVES;
     return is_layer(model, module) && !is_in_experts(model, module) ? bits & CUT_BITS : bits;
 }
 

@@ -101,6 +101,21 @@ static void one_linear_layer_is_never_a_region(void **state)
     tiny_drop(&t);
 }
 
+static void a_wrapped_linear_layer_is_part_of_the_region_round_it(void **state)
+{
+    static const char params[] = W(L "self_attn.q_proj.base_layer") W(L "self_attn.k_proj.base_layer")
+        W(L "self_attn.v_proj.base_layer") W(L "self_attn.o_proj.base_layer") W(L "mlp.gate_proj.0")
+            W(L "mlp.up_proj.0") W(L "mlp.down_proj.inner.linear");
+    tiny t = plan_names(params);
+    (void)state;
+    check_all(&t, "'" L "mlp' mlp 3, '" L "self_attn' attention 4");
+    tiny_tp(&t, L "mlp.down_proj.inner.linear.weight", "S(1)");
+    tiny_silent(&t, "unpaired");
+    tiny_drop(&t);
+    /* a residual block wraps nothing: its only module is a region */
+    check_one(W(L "mlp.up_proj") W("model.layers.1.mlp.up_proj"), L "mlp", "mlp");
+}
+
 static void the_top_of_the_tree_is_a_module_like_any_other(void **state)
 {
     tiny t = plan_names(W("gate_proj") W("up_proj") W("down_proj"));
@@ -341,6 +356,7 @@ int main(void)
         cmocka_unit_test(what_an_ancestor_is_called_does_not_matter),
         cmocka_unit_test(an_unknown_module_is_typed_by_what_it_holds),
         cmocka_unit_test(one_linear_layer_is_never_a_region),
+        cmocka_unit_test(a_wrapped_linear_layer_is_part_of_the_region_round_it),
         cmocka_unit_test(the_top_of_the_tree_is_a_module_like_any_other),
         cmocka_unit_test(a_residual_block_that_holds_a_feed_forward_says_where_it_spans),
         cmocka_unit_test(a_plain_decoder_has_eleven_regions),
