@@ -22,6 +22,7 @@
 #include "plan/lint_expert.h"
 #include "plan/lint_heads.h"
 #include "plan/lint_missing.h"
+#include "plan/lint_pair.h"
 #include "plan/lint_region.h"
 #include "plan/lint_stream.h"
 #include "plan/lint_vocabulary.h"
@@ -34,7 +35,6 @@ typedef struct linting {
     sw_plan *plan;
     const sw_model *model;
     uint32_t *owner; /* per parameter of the model: 1 + index of the spec that holds it */
-    bool *has_whole; /* per spec: a matrix that may be a missing partner stands in it, or below */
     sw_error *err;
 } linting;
 
@@ -414,75 +414,7 @@ static void check_param(linting *l, const sw_spec *spec, const sw_spec_param *p)
     check_norm(l, spec, p, f);
 }
 
-/* ---- one boundary ---- */
-
-/* A whole matrix that no rule places, or that is whole although its role says a cut. */
-static bool has_whole_matrix(const sw_plan *plan, const sw_spec *spec)
-{
-    for (uint32_t i = 0; i < spec->n_params; i++) {
-        const sw_facts *f = &plan->facts[spec->params[i].facts];
-        bool may_be_partner =
-            f->role == SW_ROLE_SKIP || f->role == SW_ROLE_COLWISE || f->role == SW_ROLE_ROWWISE;
-        if (may_be_partner && f->shape != NULL && f->shape->n_dims >= 2 &&
-            f->places.on[SW_ON_TP].kind != SW_PLACE_SHARD &&
-            (f->reason == NULL || strcmp(f->reason, "uncovered") == 0))
-            return true;
-    }
-    return false;
-}
-
-/* Marks boundaries that have such a matrix in them or below them. */
-static sw_status mark_whole_matrices(linting *l)
-{
-    const sw_plan *plan = l->plan;
-
-    l->has_whole = sw_alloc_zero(plan->n_specs + 1, sizeof *l->has_whole);
-    if (l->has_whole == NULL)
-        return SW_FAIL(l->err, SW_E_NO_MEMORY, "", "no memory for the lints");
-    for (uint32_t i = 0; i < plan->n_specs; i++) {
-        const sw_spec *spec = &plan->specs[i];
-        size_t length = has_whole_matrix(plan, spec) ? spec->fqn_length : 0;
-        while (length > 0) {
-            const sw_spec *above = sw_plan_find_spec(plan, spec->fqn, length);
-            if (above != NULL)
-                l->has_whole[above - plan->specs] = true;
-            while (length > 0 && spec->fqn[--length] != '.') {
-            }
-        }
-    }
-    return SW_OK;
-}
-
-/*
- * A column layer without its row partner leaves its output cut, and the other way round. A partner that is
- * there and whole makes wrong numbers; one that the files lack is half a model.
- */
-static void check_pair(linting *l, const sw_spec *spec)
-{
-    bool has_column = false;
-    bool has_row = false;
-    bool is_pair = !spec->has_fault && (spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP);
-
-    for (uint32_t i = 0; is_pair && i < spec->n_params; i++) {
-        const sw_facts *f = &l->plan->facts[spec->params[i].facts];
-        const sw_placement *p = &f->places.on[SW_ON_TP];
-        uint32_t dim = 0;
-        if (f->shape == NULL || f->shape->n_dims < 2 || f->role == SW_ROLE_NORM ||
-            p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, f->shape->n_dims, &dim))
-            continue;
-        has_column = has_column || (int)dim == f->out_dim;
-        has_row = has_row || (int)dim == f->in_dim;
-    }
-    if (is_pair && has_column != has_row && sw_spec_partial_outputs(spec) > 0 && !spec->is_inserted) {
-        bool is_wrong = l->plan->strict || l->has_whole[spec - l->plan->specs];
-        (void)sw_plan_fault(
-            l->plan, is_wrong ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "unpaired", spec->fqn,
-            spec->fqn_length,
-            "give the other layer its role in an override (`roles:`), or declare the exit in one",
-            "%s-parallel layers without a %s-parallel partner, and the exit is a partial sum",
-            has_column ? "column" : "row", has_column ? "row" : "column");
-    }
-}
+/* ---- the whole plan ---- */
 
 /* Tied names must be cut alike: one stored tensor cannot have two layouts. */
 static void check_tied(linting *l)
@@ -530,8 +462,6 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
     l.owner = sw_alloc_zero(model->n_params + 1, sizeof *l.owner);
     sw_status status = l.owner == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the lints")
                                        : index_by_tensor(&l, &by_tensor);
-    if (status == SW_OK)
-        status = mark_whole_matrices(&l);
     if (status == SW_OK) {
         claim_all(&l, by_tensor);
         check_coverage(&l);
@@ -541,14 +471,15 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
             sw_lint_region(plan, model, spec);
             sw_lint_experts(plan, model, spec);
             sw_lint_compute(plan, spec);
-            check_pair(&l, spec);
             for (uint32_t k = 0; k < spec->n_params; k++)
                 check_param(&l, spec, &spec->params[k]);
         }
         check_tied(&l);
         check_experts(&l);
         sw_lint_stream(plan);
-        status = sw_lint_config(plan, model, err);
+        status = sw_lint_pairs(plan, err);
+        if (status == SW_OK)
+            status = sw_lint_config(plan, model, err);
         if (plan->model == model)
             sw_lint_vocabulary(plan);
         if (status == SW_OK && plan->model == model)
@@ -560,7 +491,6 @@ sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)
         }
     }
     sw_free(l.owner);
-    sw_free(l.has_whole);
     sw_free(by_tensor);
     return status;
 }

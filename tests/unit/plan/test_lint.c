@@ -217,6 +217,29 @@ static void a_column_needs_its_row_and_a_row_its_column(void **state)
     tiny_drop(&t);
 }
 
+static void a_region_in_several_boundaries_is_refused(void **state)
+{
+    const char *scaled = SA "q_proj.weight F32 16x16\n" SA "q_proj.global_gain F32 1\n" SA
+                            "o_proj.weight F32 16x16\n" SA "o_proj.global_gain F32 1\n";
+
+    (void)state;
+    tiny_case what = {.config = STRANGER,
+                      .params = scaled,
+                      .mesh = "tp=2",
+                      .overrides =
+                          "roles: {extend: true, rules: [{pattern: global_gain, role: replicated}]}\n"};
+    check(&what, "unpaired", SA "o_proj: row-parallel layers without a column-parallel partner, which stands",
+          "drop the rule");
+    check(&what, "unpaired", SA "q_proj: column-parallel layers", "role replicated");
+    /* partners are torn apart only below one module */
+    tiny t = TINY_PLAN(.config = STRANGER,
+                       .params = SA "q_proj.weight F32 16x16\n"
+                                    "model.layers.1.self_attn.o_proj.weight F32 16x16\n",
+                       .mesh = "tp=2");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "unpaired", "layers without a row-parallel partner, and", NULL);
+    tiny_drop(&t);
+}
+
 /* ---- contradictions ---- */
 
 #define MOE                                                                                                  \
@@ -495,6 +518,7 @@ int main(void)
         cmocka_unit_test(an_input_that_is_wanted_must_be_said_to_arrive),
         cmocka_unit_test(injections_say_how_their_region_is_run),
         cmocka_unit_test(a_column_needs_its_row_and_a_row_its_column),
+        cmocka_unit_test(a_region_in_several_boundaries_is_refused),
         cmocka_unit_test(an_exit_is_no_sum_when_nothing_is_cut),
         cmocka_unit_test(logits_are_not_cut_by_a_whole_head),
         cmocka_unit_test(columns_of_one_region_are_cut_alike),
