@@ -18,6 +18,7 @@
 #include "plan/override_match.h"
 #include "plan/place.h"
 #include "plan/quant.h"
+#include "plan/tower.h"
 
 /* What a remembered placement depends on; compared by its bytes. */
 typedef struct memo_key {
@@ -56,7 +57,7 @@ static sw_status place_now(sw_plan *plan, const sw_spec *spec, uint32_t param, c
                            const sw_shape *stacked, uint32_t *facts_index, uint32_t *fault, sw_error *err)
 {
     const sw_tensor_entry *t = sw_model_tensor(plan->model, param);
-    sw_place_where where = {spec->type, spec->is_tower, spec->is_replicated, stacked != NULL};
+    sw_place_where where = {spec->type, spec->is_tower, spec->tower != SW_TOWER_CUT, stacked != NULL};
     sw_place_what what = {.fqn = t->name,
                           .fqn_length = t->name_length,
                           .path = sw_relative_path(spec, t->name),
@@ -95,7 +96,7 @@ sw_status sw_derive_facts(sw_plan *plan, const sw_spec *spec, uint32_t param, co
     key.dtype = (uint32_t)t->dtype;
     key.type = (uint8_t)spec->type;
     key.is_tower = spec->is_tower;
-    key.is_replicated = spec->is_replicated;
+    key.is_replicated = spec->tower != SW_TOWER_CUT;
     key.is_stacked = stacked != NULL;
     uint32_t *at = sw_map_put(&plan->by_memo, &key, sizeof key, plan->n_memos, &is_new);
     if (at == NULL)
@@ -198,7 +199,7 @@ static sw_status add_param(sw_plan *plan, sw_spec *spec, uint32_t param, sw_erro
         return SW_OK;
     }
     SW_TRY(sw_derive_facts(plan, spec, param, NULL, &facts, &fault, err));
-    spec->is_replicated = spec->is_replicated || (fault != UINT32_MAX && spec->is_tower);
+    sw_tower_note_fault(spec, fault);
     spec->has_bad_heads = spec->has_bad_heads || fault == SW_FAULT_HEADS;
     spec->has_fault = spec->has_fault || fault != UINT32_MAX;
     return sw_spec_add_param(plan, spec, (sw_spec_param){path, (uint32_t)strlen(path), param, facts}, err);
@@ -240,7 +241,8 @@ static sw_status contracts(sw_plan *plan, sw_error *err)
 {
     for (uint32_t i = 0; i < plan->n_specs; i++) {
         sw_spec *spec = &plan->specs[i];
-        const sw_template *t = sw_template_of(spec->is_replicated ? SW_BOUNDARY_POINTWISE : spec->type);
+        const sw_template *t =
+            sw_template_of(spec->tower != SW_TOWER_CUT ? SW_BOUNDARY_POINTWISE : spec->type);
         bool sp = plan->sequence_parallel && !spec->is_tower;
         SW_TRY(sw_template_contract_of(plan, t, sp, spec, err));
         if (spec->is_tower)
@@ -262,5 +264,6 @@ sw_status sw_derive(sw_plan *plan, sw_error *err)
     sw_grouping_clear(&grouping);
     SW_TRY(status);
     SW_TRY(sw_expert_finish(plan, err));
+    SW_TRY(sw_tower_finish(plan, err));
     return contracts(plan, err);
 }

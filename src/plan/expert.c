@@ -136,28 +136,12 @@ static sw_status finish_stack(sw_plan *plan, sw_spec *spec, sw_ep_stack *stack, 
     return SW_OK;
 }
 
-/* A tower that some parameter could not be cut in is kept whole: place everything in it again, with a
- * warning. */
-static sw_status replicate(sw_plan *plan, sw_spec *spec, sw_error *err)
-{
-    for (uint32_t i = 0; i < spec->n_params; i++) {
-        uint32_t fault = UINT32_MAX;
-        SW_TRY(sw_derive_facts(plan, spec, spec->params[i].param, NULL, &spec->params[i].facts, &fault, err));
-    }
-    (void)sw_plan_fault(plan, SW_SEVERITY_WARNING, "tower_replicated", spec->fqn, spec->fqn_length,
-                        "choose a tp that divides the tower's heads and widths to cut it",
-                        "tp=%u does not divide it: every rank holds it whole", plan->tp);
-    return SW_OK;
-}
-
 sw_status sw_expert_finish(sw_plan *plan, sw_error *err)
 {
     for (uint32_t i = 0; i < plan->n_specs; i++) {
         sw_spec *spec = &plan->specs[i];
         for (uint32_t k = 0; k < spec->n_stacks; k++)
             SW_TRY(finish_stack(plan, spec, &spec->stacks[k], err));
-        if (spec->is_replicated)
-            SW_TRY(replicate(plan, spec, err));
     }
     return SW_OK;
 }

@@ -10,18 +10,15 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/status.h"
-#include "mesh/placement.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/intern.h"
-
-/* Which layers a boundary has. */
-enum { COLUMN = 1, ROW = 2 };
+#include "plan/sides.h"
 
 typedef struct pairing {
     sw_plan *plan;
     bool *has_whole; /* per spec: a matrix that may be the missing partner stands in it, or below */
-    uint8_t *alone;  /* per spec: what it has without a partner, COLUMN or ROW; 0: it lacks none */
+    uint8_t *alone;  /* per spec: the side that it cuts without the other; 0: none */
     sw_map beside;   /* FQN of a parent: all of `alone` below it */
 } pairing;
 
@@ -56,22 +53,10 @@ static void mark_whole(pairing *p, const sw_spec *spec)
 
 static uint8_t alone_in(const sw_plan *plan, const sw_spec *spec)
 {
-    bool is_pair = !spec->has_fault && (spec->type == SW_BOUNDARY_ATTENTION || spec->type == SW_BOUNDARY_MLP);
-    uint8_t has = 0;
-
-    if (!is_pair || spec->is_inserted || sw_spec_partial_outputs(spec) == 0)
+    if (spec->has_fault || spec->is_inserted || sw_spec_partial_outputs(spec) == 0)
         return 0;
-    for (uint32_t i = 0; i < spec->n_params; i++) {
-        const sw_facts *f = &plan->facts[spec->params[i].facts];
-        const sw_placement *p = &f->places.on[SW_ON_TP];
-        uint32_t dim = 0;
-        if (f->shape == NULL || f->shape->n_dims < 2 || f->role == SW_ROLE_NORM ||
-            p->kind != SW_PLACE_SHARD || !sw_placement_dim(p, f->shape->n_dims, &dim))
-            continue;
-        has |= (int)dim == f->out_dim ? COLUMN : 0;
-        has |= (int)dim == f->in_dim ? ROW : 0;
-    }
-    return has == COLUMN || has == ROW ? has : 0;
+    uint32_t sides = sw_spec_sides(plan, spec);
+    return sides == SW_CUTS_COLUMNS || sides == SW_CUTS_ROWS ? (uint8_t)sides : 0;
 }
 
 static size_t parent_length(const sw_spec *spec)
@@ -108,9 +93,9 @@ static void report(const pairing *p, uint32_t i)
 {
     const sw_spec *spec = &p->plan->specs[i];
     const uint32_t *beside = sw_map_find(&p->beside, spec->fqn, parent_length(spec));
-    bool is_torn = beside != NULL && *beside == (COLUMN | ROW);
+    bool is_torn = beside != NULL && *beside == (SW_CUTS_COLUMNS | SW_CUTS_ROWS);
     bool is_wrong = p->plan->strict || p->has_whole[i] || is_torn;
-    bool has_column = p->alone[i] == COLUMN;
+    bool has_column = p->alone[i] == SW_CUTS_COLUMNS;
 
     (void)sw_plan_fault(
         p->plan, is_wrong ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "unpaired", spec->fqn, spec->fqn_length,

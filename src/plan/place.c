@@ -34,7 +34,7 @@ typedef struct placing {
 static void complain(placing *p, const char *code, const char *what, const char *help)
 {
     if (p->where.is_tower) { /* not a fault of the plan: the tower's module is kept whole instead */
-        p->fault = SW_FAULT_IN_TOWER;
+        p->fault = strcmp(code, "heads_unknown") == 0 ? SW_FAULT_TOWER_HEADS : SW_FAULT_IN_TOWER;
         return;
     }
     if (strcmp(code, "heads") == 0) { /* one finding for the whole attention: see head_check.c */

@@ -11,6 +11,9 @@
 /* Fault index of a tensor that cannot be cut in a tower, which is no fault of the plan. */
 #define SW_FAULT_IN_TOWER (UINT32_MAX - 1)
 
+/* The same of one whose heads the config does not give. */
+#define SW_FAULT_TOWER_HEADS (UINT32_MAX - 3)
+
 /* Fault index of a tensor whose heads tp does not fit: reported once for its boundary. */
 #define SW_FAULT_HEADS (UINT32_MAX - 2)
 

@@ -167,6 +167,15 @@ typedef struct sw_tp_local {
     bool is_declared; /* from tp_divide_attrs */
 } sw_tp_local;
 
+/* Why a tower's module is kept whole, with a warning. */
+typedef enum sw_tower_cut {
+    SW_TOWER_CUT, /* it is not */
+    SW_TOWER_INDIVISIBLE,
+    SW_TOWER_NO_HEADS,
+    SW_TOWER_NO_OUTPUT,
+    SW_TOWER_NO_INPUT,
+} sw_tower_cut;
+
 typedef struct sw_spec {
     const char *fqn;
     uint32_t fqn_length;
@@ -181,7 +190,7 @@ typedef struct sw_spec {
     bool is_tied_alias; /* its tensor is stored under the other name of a tied pair */
     bool is_tied_apart; /* the other of its tied pair is in another stage; while gradients are planned */
     bool in_moe;        /* a shared expert inside a MoE block */
-    bool is_replicated; /* a tower's module that tp does not divide: kept whole, with a warning */
+    sw_tower_cut tower; /* while the plan is derived: why a tower's module is kept whole */
     bool needs_cp_attn;
     bool is_terminal;
     int8_t region_dispatch; /* -1 unset, 0, 1 */
