@@ -176,6 +176,7 @@ const sw_spelling sw_common_spellings[] = {
     {"vision_config.hidden_size",          SW_ATTR_VISION_HIDDEN       },
     {"vision_config.num_hidden_layers",    SW_ATTR_VISION_LAYERS       },
     {"vision_config.num_attention_heads",  SW_ATTR_VISION_HEADS        },
+    {"vision_config.attention_heads",      SW_ATTR_VISION_HEADS        },
     {"vision_config.intermediate_size",    SW_ATTR_VISION_INTERMEDIATE },
     {"vision_config.patch_size",           SW_ATTR_VISION_PATCH        },
     {"vision_config.image_size",           SW_ATTR_VISION_IMAGE        },

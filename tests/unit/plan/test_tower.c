@@ -35,6 +35,16 @@ static void attention_with_both_sides_is_cut(void **state)
     tiny_drop(&t);
 }
 
+static void heads_of_a_tower_go_by_two_names(void **state)
+{
+    tiny t = TINY_PLAN(.config = CONFIG("'attention_heads': 4"),
+                       .params = TEXT QKV V "o_proj.weight F32 8x8\n", .mesh = "tp=2");
+    (void)state;
+    tiny_attributes(&t, "vision_tower.layers.0.self_attn", "num_heads 4/2, num_key_value_heads 4/2");
+    tiny_silent(&t, "tower_replicated");
+    tiny_drop(&t);
+}
+
 static void columns_without_a_known_output_stay_whole(void **state)
 {
     const char *params = TEXT QKV V "projection_layer.weight F32 8x8\n";
@@ -81,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_with_both_sides_is_cut),
+        cmocka_unit_test(heads_of_a_tower_go_by_two_names),
         cmocka_unit_test(columns_without_a_known_output_stay_whole),
         cmocka_unit_test(rows_without_a_known_input_stay_whole),
         cmocka_unit_test(heads_that_are_not_known_or_do_not_divide_are_not_cut),
