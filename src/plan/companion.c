@@ -43,8 +43,16 @@ static const sw_companion companions[] = {
     { ".weight_scale",      ANY,  0, ROWS,  1, COLS,  false,  false },
     { ".input_scale",       ANY,  -1, ONE,  -1, ONE,   false,  false },
     { ".weight_scale_2",    ANY,  -1, ONE,  -1, ONE,   false,  false },
-    { ".output_scale",      ANY,                 -1, ONE,  -1, ONE,   false,  false },
-    { ".kv_scale",          ANY,                 -1, ONE,  -1, ONE,   false,  false },
+    { ".weight_global_scale", ANY, -1, ONE,  -1, ONE,   false,  false }, /* NVFP4: one beside its block scales */
+    { ".input_global_scale", ANY, -1, ONE,  -1, ONE,   false,  false },
+    { ".output_scale",      ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".input_min",         ANY,  -1, ONE,  -1, ONE,   false,  false }, /* bounds of what is quantised or clipped */
+    { ".input_max",         ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".output_min",        ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".output_max",        ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".clip_min",          ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".clip_max",          ANY,  -1, ONE,  -1, ONE,   false,  false },
+    { ".kv_scale",          ANY,  -1, ONE,  -1, ONE,   false,  false },
     { ".k_scale",           ANY,  -1, ONE,  -1, ONE,   false,  false },
     { ".v_scale",           ANY,  -1, ONE,  -1, ONE,   false,  false },
 };

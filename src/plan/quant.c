@@ -10,10 +10,22 @@
 
 #include "base/status.h"
 
-/* Values in a 32-bit word; 0 when the config does not say. */
-static uint64_t pack_of(const sw_quantization *q)
+/* Values in a word of so many bits; 0 when the config does not say. */
+static uint64_t pack_of(const sw_quantization *q, int64_t word)
 {
-    return q->bits > 0 && q->bits <= 32 && 32 % q->bits == 0 ? (uint64_t)(32 / q->bits) : 0;
+    return q->bits > 0 && q->bits <= word && word % q->bits == 0 ? (uint64_t)(word / q->bits) : 0;
+}
+
+/* Bits of a word of a packed weight: FP4 is packed in bytes, everything else in 32 bits. */
+static int64_t word_of(const sw_tensor_entry *weight)
+{
+    return weight != NULL && weight->dtype == SW_DTYPE_U8 ? 8 : 32;
+}
+
+static bool ends_with(const sw_tensor_entry *t, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return t->name_length > n && memcmp(t->name + t->name_length - n, suffix, n) == 0;
 }
 
 static uint64_t block_factor(int64_t said, uint64_t stored, uint64_t logical)
@@ -27,13 +39,14 @@ static uint64_t block_factor(int64_t said, uint64_t stored, uint64_t logical)
     return stored != 0 && logical % stored == 0 ? logical / stored : 0;
 }
 
-static uint64_t factor_of(const sw_quantization *q, sw_factor factor, uint64_t stored, uint64_t logical)
+static uint64_t factor_of(const sw_quantization *q, sw_factor factor, int64_t word, uint64_t stored,
+                          uint64_t logical)
 {
     switch (factor) {
     case SW_FACTOR_ONE:
         return 1;
     case SW_FACTOR_PACK:
-        return pack_of(q);
+        return pack_of(q, word);
     case SW_FACTOR_GROUP:
         if (q->group_size > 0)
             return (uint64_t)q->group_size;
@@ -68,10 +81,10 @@ static const sw_tensor_entry *weight_of(const sw_plan *plan, const sw_companion 
 /* Logical rows and columns of a stored weight, words unpacked. */
 static void logical_extents(const sw_quantization *q, const sw_tensor_entry *weight, sw_quant_geometry *out)
 {
-    bool is_packed = weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32;
-    uint64_t pack = is_packed ? pack_of(q) : 1;
-    size_t n = weight->name_length;
-    bool is_transposed = n > 8 && memcmp(weight->name + n - 8, ".qweight", 8) == 0;
+    bool is_packed =
+        weight->dtype == SW_DTYPE_I32 || weight->dtype == SW_DTYPE_U32 || ends_with(weight, ".weight_packed");
+    uint64_t pack = is_packed ? pack_of(q, word_of(weight)) : 1;
+    bool is_transposed = ends_with(weight, ".qweight");
 
     out->out = weight->shape->dims[is_transposed ? 1 : 0];
     out->in = weight->shape->dims[is_transposed ? 0 : 1];
@@ -123,6 +136,7 @@ void sw_quant_geometry_of(const sw_plan *plan, const sw_companion *companion, co
     const sw_tensor_entry *weight = weight_of(plan, companion, fqn, fqn_length);
     int front = is_stacked ? 1 : 0;
     int n_dims = (int)shape->n_dims;
+    int64_t word = companion->is_weight ? word_of(weight) : 32;
 
     *out = (sw_quant_geometry){
         .axes = {.expert_dim = is_stacked ? 0 : -1, .out_dim = -1, .in_dim = -1},
@@ -134,11 +148,13 @@ void sw_quant_geometry_of(const sw_plan *plan, const sw_companion *companion, co
         logical_extents(&q, weight, out);
     if (companion->out_dim >= 0 && companion->out_dim + front < n_dims) {
         out->axes.out_dim = (companion->out_dim + front);
-        out->axes.out_factor = factor_of(&q, companion->out_factor, shape->dims[out->axes.out_dim], out->out);
+        out->axes.out_factor =
+            factor_of(&q, companion->out_factor, word, shape->dims[out->axes.out_dim], out->out);
     }
     if (companion->in_dim >= 0 && companion->in_dim + front < n_dims) {
         out->axes.in_dim = (companion->in_dim + front);
-        out->axes.in_factor = factor_of(&q, companion->in_factor, shape->dims[out->axes.in_dim], out->in);
+        out->axes.in_factor =
+            factor_of(&q, companion->in_factor, word, shape->dims[out->axes.in_dim], out->in);
     }
     if (companion->is_weight)
         return;

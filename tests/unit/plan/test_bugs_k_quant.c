@@ -319,6 +319,32 @@ static void three_bits_a_value_are_refused_as_what_they_are(void **state)
     tiny_drop(&t);
 }
 
+/* NVFP4 of compressed-tensors: two values a byte, here a scale for 4 of them, a number for the weight. */
+#define CT(more)                                                                                             \
+    "'quantization_config': {'quant_method': 'compressed-tensors', 'config_groups': {'group_0': "            \
+    "{'weights': {'num_bits': 4, 'group_size': 4" more "}}}}"
+#define NVFP4_PACKED(name)                                                                                   \
+    name ".weight_packed U8 16x8\n" name ".weight_scale F8_E4M3 16x4\n" name                                 \
+         ".weight_global_scale F32 1\n" name ".input_global_scale F32 1\n"
+
+static void values_packed_in_bytes_are_cut_and_a_global_scale_is_whole(void **state)
+{
+    tiny t = TINY_PLAN(.config = LLAMA("16", "16", CT("")), .mesh = "tp=4",
+                       .params = NVFP4_PACKED(SA "q_proj") NVFP4_PACKED(SA "k_proj") NVFP4_PACKED(SA "v_proj")
+                           NVFP4_PACKED(SA "o_proj"));
+    (void)state;
+    tiny_rows(&t, SA "q_proj.weight_packed", 1, "4:8");
+    tiny_rows(&t, SA "q_proj.weight_scale", 1, "4:8");
+    tiny_tp(&t, SA "q_proj.weight_global_scale", "R");
+    tiny_tp(&t, SA "q_proj.input_global_scale", "R");
+    tiny_tp(&t, SA "o_proj.weight_packed", "S(1)");
+    tiny_rows(&t, SA "o_proj.weight_packed", 1, "2:4");
+    tiny_tp(&t, SA "o_proj.weight_scale", "S(1)");
+    tiny_rows(&t, SA "o_proj.weight_scale", 1, "1:2");
+    tiny_tp(&t, SA "o_proj.weight_global_scale", "R");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_scale_for_a_whole_tensor_is_whole),
         cmocka_unit_test(two_values_in_a_byte_are_the_shape_of_the_config),
         cmocka_unit_test(three_bits_a_value_are_refused_as_what_they_are),
+        cmocka_unit_test(values_packed_in_bytes_are_cut_and_a_global_scale_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

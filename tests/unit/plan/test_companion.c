@@ -43,6 +43,10 @@ static const struct row {
     { "weight_scale",      FP8,   0, SW_FACTOR_BLOCK_ROWS, 1, SW_FACTOR_BLOCK_COLS, false },
     { "weight_scale_inv",  NONE_, 0, SW_FACTOR_BLOCK_ROWS, 1, SW_FACTOR_BLOCK_COLS, false },
     { "input_scale",       FP8,  -1, SW_FACTOR_ONE,       -1, SW_FACTOR_ONE,        false },
+    { "weight_global_scale", CT, -1, SW_FACTOR_ONE,       -1, SW_FACTOR_ONE,        false },
+    { "input_global_scale", CT,  -1, SW_FACTOR_ONE,       -1, SW_FACTOR_ONE,        false },
+    { "output_max",        NONE_, -1, SW_FACTOR_ONE,      -1, SW_FACTOR_ONE,        false },
+    { "clip_min",          NONE_, -1, SW_FACTOR_ONE,      -1, SW_FACTOR_ONE,        false },
 };
 // clang-format on
 
