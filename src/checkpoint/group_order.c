@@ -20,8 +20,9 @@ typedef struct naming {
 
 static const naming namings[] = {
     {".g_idx",        ".scales",       0,
-     "say desc_act: true in quantization_config of config.json: the scales are then kept whole"},
-    {".weight_g_idx", ".weight_scale", 1, "keep its scales whole with an override"             },
+     "say desc_act: true in quantization_config of config.json: the scales are then kept whole"             },
+    {".weight_g_idx", ".weight_scale", 1,
+     "say actorder: group under weights of its config_groups in config.json: the scales are then kept whole"},
 };
 
 typedef struct checker {

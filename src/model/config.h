@@ -39,7 +39,7 @@ typedef struct sw_quantization {
     int64_t group_size; /* inputs that share a scale; -1: all of a row; 0: not said */
     int64_t block_rows; /* weight_block_size; 0: not in blocks */
     int64_t block_cols;
-    bool desc_act;                  /* GPTQ: groups are taken in the order of g_idx */
+    bool desc_act;                  /* groups are taken in the order of a group index */
     const char *const *unconverted; /* modules_to_not_convert and its kin */
     uint32_t n_unconverted;
     const sw_quantization_module *modules; /* by name, ascending */

@@ -164,6 +164,23 @@ static const json_t *find_object(const config_source *source, const char **key, 
     return mlx;
 }
 
+/*
+ * Are groups taken in the order of a group index? GPTQ says `desc_act`; compressed-tensors says `actorder`,
+ * whose other word ("weight", "static") leaves the groups in the order of the columns.
+ */
+static sw_status read_order(const config_source *source, const json_t *object, sw_quantization *out)
+{
+    const json_t *desc_act = sw_config_at(object, "desc_act");
+    const json_t *order = sw_config_at(object, "config_groups.group_0.weights.actorder");
+    const char *word = json_is_string(order) ? json_string_value(order) : "";
+
+    if (desc_act != NULL && !json_is_boolean(desc_act))
+        return sw_config_mismatch(source, "desc_act", desc_act, "a boolean");
+    out->desc_act = json_is_true(desc_act) || json_is_true(order) || strcmp(word, "group") == 0 ||
+                    strcmp(word, "dynamic") == 0;
+    return SW_OK;
+}
+
 sw_status sw_config_quantization(const config_source *source, sw_arena *arena, sw_quantization *out)
 {
     sw_quantization q = {.name = ""};
@@ -184,10 +201,7 @@ sw_status sw_config_quantization(const config_source *source, sw_arena *arena, s
     SW_TRY(read_integer(source, object, group_keys, -1, MAX_GROUP, &q.group_size));
     if (is_mlx)
         SW_TRY(read_modules(source, object, arena, &q));
-    const json_t *desc_act = sw_config_at(object, "desc_act");
-    if (desc_act != NULL && !json_is_boolean(desc_act))
-        return sw_config_mismatch(source, "desc_act", desc_act, "a boolean");
-    q.desc_act = json_is_true(desc_act);
+    SW_TRY(read_order(source, object, &q));
     SW_TRY(read_block(source, object, &q));
     SW_TRY(read_unconverted(source, object, arena, &q));
     *out = q;

@@ -26,7 +26,7 @@ struct sw_companion {
     int in_dim;
     sw_factor in_factor;
     bool is_weight;         /* stands in the weight's place (qweight) */
-    bool follows_act_order; /* scales of an act-order GPTQ weight: whole when the input side is cut */
+    bool follows_act_order; /* scales of an act-order weight: whole when the input side is cut */
 };
 
 /*

@@ -125,27 +125,30 @@ static void a_sharded_source_is_looked_at_too(void **state)
     sw_plan_destroy(plan);
 }
 
+#define CT_CONFIG(more)                                                                                      \
+    "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'hidden_size': 16,"                       \
+    "'num_hidden_layers': 1, 'num_attention_heads': 4, 'num_key_value_heads': 4,"                            \
+    "'intermediate_size': 16, 'vocab_size': 8,"                                                              \
+    "'quantization_config': {'quant_method': 'compressed-tensors', 'config_groups': {'group_0': "            \
+    "{'weights': {'num_bits': 4, 'group_size': 4, 'strategy': 'group'" more "}}}}"
+
 static void compressed_tensors_have_scales_of_another_form(void **state)
 {
-    static const char config[] =
-        "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'hidden_size': 16,"
-        "'num_hidden_layers': 1, 'num_attention_heads': 4, 'num_key_value_heads': 4,"
-        "'intermediate_size': 16, 'vocab_size': 8,"
-        "'quantization_config': {'quant_method': 'compressed-tensors', 'config_groups': {'group_0': "
-        "{'weights': {'num_bits': 4, 'group_size': 4, 'strategy': 'group'}}}}";
     static const char names[] = "model.layers.0.self_attn.o_proj.weight_packed I32 16x2\n"
                                 "model.layers.0.self_attn.o_proj.weight_scale F16 16x4\n"
                                 "model.layers.0.self_attn.o_proj.weight_g_idx I32 16\n";
     sw_error err = {0};
 
     (void)state;
-    make_of(config, names, in_order);
+    make_of(CT_CONFIG(""), names, in_order);
     expect_done("tp=2");
-    make_of(config, names, ordered);
+    make_of(CT_CONFIG(""), names, ordered);
     assert_int_equal(shard("tp=2", &err), SW_E_FORMAT);
     assert_non_null(
         strstr(err.what, "o_proj.weight_g_idx: its groups are not in order: rows in dense-pp0-tp1"));
-    assert_non_null(strstr(err.help, "keep its scales whole"));
+    assert_non_null(strstr(err.help, "say actorder: group"));
+    make_of(CT_CONFIG(", 'actorder': 'group'"), names, ordered);
+    expect_done("tp=2");
 }
 
 #define ONE(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)

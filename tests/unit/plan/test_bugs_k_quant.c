@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/status.h"
+
 #define L   "model.layers.0."
 #define MLP L "mlp."
 #define SA  L "self_attn."
@@ -345,6 +347,32 @@ static void values_packed_in_bytes_are_cut_and_a_global_scale_is_whole(void **st
     tiny_drop(&t);
 }
 
+#define CT_ORDERED(name)                                                                                     \
+    name ".weight_packed I32 16x2\n" name ".weight_scale BF16 16x4\n" name                                   \
+         ".weight_zero_point I32 2x4\n" name ".weight_g_idx I32 16\n"
+
+static void act_order_of_compressed_tensors_keeps_the_scales_of_row_layers_whole(void **state)
+{
+    static const char *const ordered[] = {LLAMA("16", "16", CT(", 'actorder': 'group'")),
+                                          LLAMA("16", "16", CT(", 'actorder': true"))};
+    static const char params[] =
+        CT_ORDERED(SA "q_proj") CT_ORDERED(SA "k_proj") CT_ORDERED(SA "v_proj") CT_ORDERED(SA "o_proj");
+    tiny t = TINY_PLAN(.config = LLAMA("16", "16", CT(", 'actorder': 'weight'")), .params = params,
+                       .mesh = "tp=2");
+    (void)state;
+    tiny_tp(&t, SA "o_proj.weight_scale", "S(1)");
+    tiny_drop(&t);
+    for (size_t i = 0; i < SW_COUNT(ordered); i++) {
+        t = TINY_PLAN(.config = ordered[i], .params = params, .mesh = "tp=2");
+        tiny_tp(&t, SA "o_proj.weight_packed", "S(1)");
+        tiny_tp(&t, SA "o_proj.weight_scale", "R");
+        tiny_tp(&t, SA "o_proj.weight_zero_point", "R");
+        tiny_rows(&t, SA "o_proj.weight_g_idx", 1, "8:16");
+        tiny_tp(&t, SA "q_proj.weight_scale", "S(0)"); /* outputs have no order */
+        tiny_drop(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +393,7 @@ int main(void)
         cmocka_unit_test(two_values_in_a_byte_are_the_shape_of_the_config),
         cmocka_unit_test(three_bits_a_value_are_refused_as_what_they_are),
         cmocka_unit_test(values_packed_in_bytes_are_cut_and_a_global_scale_is_whole),
+        cmocka_unit_test(act_order_of_compressed_tensors_keeps_the_scales_of_row_layers_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

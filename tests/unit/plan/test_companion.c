@@ -95,7 +95,7 @@ static void a_suffix_alone_is_no_companion(void **state)
     assert_null(sw_companion_of("a.myscales", 10, GPTQ, &stem));
 }
 
-static void only_scales_of_gptq_follow_an_act_order(void **state)
+static void scales_of_methods_with_a_group_index_follow_an_act_order(void **state)
 {
     size_t stem = 0;
     (void)state;
@@ -103,6 +103,9 @@ static void only_scales_of_gptq_follow_an_act_order(void **state)
     assert_true(find("qzeros", GPTQ, &stem)->follows_act_order);
     assert_false(find("qweight", GPTQ, &stem)->follows_act_order);
     assert_false(find("g_idx", GPTQ, &stem)->follows_act_order);
+    assert_true(find("weight_scale", CT, &stem)->follows_act_order);
+    assert_true(find("weight_zero_point", CT, &stem)->follows_act_order);
+    assert_false(find("weight_scale", FP8, &stem)->follows_act_order);
     assert_false(find("scales", AWQ, &stem)->follows_act_order);
 }
 
@@ -134,7 +137,7 @@ int main(void)
         cmocka_unit_test(every_companion_knows_its_dims),
         cmocka_unit_test(a_name_belongs_to_the_methods_that_have_it),
         cmocka_unit_test(a_suffix_alone_is_no_companion),
-        cmocka_unit_test(only_scales_of_gptq_follow_an_act_order),
+        cmocka_unit_test(scales_of_methods_with_a_group_index_follow_an_act_order),
         cmocka_unit_test(a_weight_that_is_no_words_is_no_companion),
         cmocka_unit_test(packed_names_are_known_without_a_method),
     };
