@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/status.h"
 #include "model/config_value.h"
 
@@ -23,13 +24,56 @@ typedef struct reading {
     sw_ignored_key **last_ignored;
 } reading;
 
+static bool is_in_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '+' || c == '.';
+}
+
+/* Bytes of the string that begins here, with its quotes. */
+static size_t string_length(const char *text, size_t length)
+{
+    size_t n = 1;
+
+    while (n < length && text[n] != '"')
+        n += text[n] == '\\' ? 2 : 1;
+    return n < length ? n + 1 : length;
+}
+
+/*
+ * The text with null for the words that Python writes for numbers JSON does not have (time_step_limit: [0.0,
+ * Infinity]). No size of a model is one of them.
+ */
+static void put_standard_text(sw_buffer *out, const char *text, size_t length)
+{
+    static const char *const words[] = {"Infinity", "-Infinity", "NaN"};
+    size_t n = 0;
+
+    for (size_t at = 0; at < length; at += n) {
+        bool is_null = false;
+        n = 0;
+        while (at + n < length && is_in_word(text[at + n]))
+            n++;
+        for (size_t i = 0; i < SW_COUNT(words); i++)
+            is_null = is_null || (n == strlen(words[i]) && memcmp(text + at, words[i], n) == 0);
+        if (n == 0)
+            n = text[at] == '"' ? string_length(text + at, length - at) : 1;
+        sw_buffer_append(out, is_null ? "null" : text + at, is_null ? 4 : n);
+    }
+}
+
 sw_status sw_config_parse(sw_file_map map, const char *path, json_t **out, sw_error *err)
 {
     json_error_t fault;
     if (map.n_bytes > SW_CONFIG_MAX_BYTES)
         return SW_FAIL(err, SW_E_LIMIT, "is this a config.json?", "%s: %zu bytes are more than %d", path,
                        map.n_bytes, SW_CONFIG_MAX_BYTES);
-    json_t *root = json_loadb((const char *)map.bytes, map.n_bytes, JSON_REJECT_DUPLICATES, &fault);
+    sw_buffer text SW_AUTO(sw_buffer_clear) = {0};
+    put_standard_text(&text, (const char *)map.bytes, map.n_bytes);
+    const char *json = sw_buffer_text(&text);
+    if (json == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: out of memory", path);
+    json_t *root = json_loadb(json, text.length, JSON_REJECT_DUPLICATES, &fault);
     if (root == NULL)
         return SW_FAIL(err, SW_E_FORMAT, "correct the file", "%s: line %d: %s", path, fault.line, fault.text);
     if (!json_is_object(root)) {

@@ -309,6 +309,23 @@ static void what_is_no_json_object_is_refused_with_its_line(void **state)
     check_fault("{\"a\": 99999999999999999999}", SW_E_FORMAT, "too big integer");
 }
 
+static void numbers_that_json_has_not_count_as_not_given(void **state)
+{
+    sw_config c = read_text("{\"time_step_limit\": [0.0,Infinity], \"a\": -Infinity, \"b\":NaN, "
+                            "\"head_dim\": NaN, \"hidden_size\": 8}");
+    (void)state;
+    check_value(&c, SW_ATTR_HIDDEN, 8);
+    sw_config_clear(&c);
+    c = read_text("{\"model_type\": \"\\\"Infinity, NaN\\\\\", \"torch_dtype\": null}");
+    assert_string_equal(c.model_type, "\"Infinity, NaN\\"); /* a string is what it is */
+    sw_config_clear(&c);
+    check_fault("{\"a\": Infinityx}", SW_E_FORMAT, "a/config.json: line 1: ");
+    check_fault("{\"a\": 1Infinity}", SW_E_FORMAT, "a/config.json: line 1: ");
+    check_fault("{\n\"a\": +Infinity}", SW_E_FORMAT, "a/config.json: line 2: ");
+    check_fault("{\"a\": nan}", SW_E_FORMAT, "a/config.json: line 1: ");
+    check_fault("{\"a\\", SW_E_FORMAT, "a/config.json: line 1: "); /* ends inside a string */
+}
+
 static void values_of_the_wrong_kind_are_refused_by_key(void **state)
 {
     static const char *const cases[][2] = {
@@ -459,6 +476,7 @@ int main(void)
         cmocka_unit_test(quantisation_is_read_whatever_the_method),
         cmocka_unit_test(mlx_writes_its_settings_twice_and_some_modules_have_their_own),
         cmocka_unit_test(what_is_no_json_object_is_refused_with_its_line),
+        cmocka_unit_test(numbers_that_json_has_not_count_as_not_given),
         cmocka_unit_test(values_of_the_wrong_kind_are_refused_by_key),
         cmocka_unit_test(keys_that_nobody_uses_may_hold_anything),
         cmocka_unit_test(too_many_layers_to_list_are_refused),

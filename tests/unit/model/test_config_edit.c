@@ -215,17 +215,26 @@ static void lack_of_memory_is_said(void **state)
     sw_file_map map = sw_file_map_of(text, sizeof text - 1);
     sw_config_edit what = LAYERS(1);
     sw_config config = {0};
-    sw_buffer out = {0};
     sw_error err = {0};
+    sw_status status = SW_E_NO_MEMORY;
+    bool is_editing = false;
 
     (void)state;
     assert_int_equal(sw_config_read(&config, map, "config.json", &err), SW_OK);
-    sw_alloc_fail_at(1);
-    sw_status status = sw_config_edited(&out, map, "config.json", &config, &what, &err);
-    sw_alloc_fail_at(0);
-    assert_int_equal(status, SW_E_NO_MEMORY);
-    assert_string_equal(err.what, "config.json: no memory to edit it");
-    sw_buffer_clear(&out);
+    for (uint64_t n = 1; n < 100 && status != SW_OK; n++) {
+        sw_buffer out = {0};
+        sw_alloc_fail_at(n);
+        status = sw_config_edited(&out, map, "config.json", &config, &what, &err);
+        sw_alloc_fail_at(0);
+        sw_buffer_clear(&out);
+        if (status == SW_OK)
+            break;
+        assert_int_equal(status, SW_E_NO_MEMORY);
+        is_editing = strcmp(err.what, "config.json: no memory to edit it") == 0;
+        assert_true(is_editing || strcmp(err.what, "config.json: out of memory") == 0); /* to read it */
+    }
+    assert_int_equal(status, SW_OK);
+    assert_true(is_editing);
     sw_config_clear(&config);
 }
 
