@@ -304,6 +304,39 @@ static bool has_other_form(const search *s, sw_role role)
     return false;
 }
 
+/* The last two segments of a name: "norm.weight". */
+static const char *tail_of(const char *name, size_t length)
+{
+    int n_dots = 0;
+
+    for (size_t i = length; i > 0; i--) {
+        n_dots += name[i - 1] == '.';
+        if (n_dots == 2)
+            return name + i;
+    }
+    return name;
+}
+
+/*
+ * Do the files hold a name outside the layers in another place, as a wrapper class moves it (the decoder's
+ * norm as model.language_model.norm.weight)?
+ */
+static bool has_other_place(const search *s, const table_name *name)
+{
+    const char *tail = tail_of(name->row->name, strlen(name->row->name));
+
+    for (uint32_t i = 0; i < s->model->n_patterns && name->group == NOT_KNOWN; i++) {
+        const sw_class *c = &s->plan->classes[i];
+        const sw_pattern_node *pattern = &s->model->patterns[i];
+        bool is_asked_for = s->name_of[i] != NOT_KNOWN && s->names[s->name_of[i]].n_wanted > 0;
+        if (c->role == name->row->role && !c->is_tower && !is_asked_for && c->companion == NULL &&
+            s->model->params[pattern->first_param].layer < 0 &&
+            strcmp(tail_of(pattern->text, pattern->length), tail) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Is it right that no tensor of this name is there? */
 static bool may_lack_all(const search *s, const table_name *name)
 {
@@ -315,7 +348,7 @@ static bool may_lack_all(const search *s, const table_name *name)
         return has_role(s, SW_ROLE_LM_HEAD) || !sw_has_language_head(s->plan);
     if (role == SW_ROLE_EMBED)
         return has_role(s, SW_ROLE_EMBED) || (is_tied && has_role(s, SW_ROLE_LM_HEAD));
-    return !has_component(s, name->row->name) || has_other_form(s, role);
+    return !has_component(s, name->row->name) || has_other_form(s, role) || has_other_place(s, name);
 }
 
 /* ---- findings ---- */

@@ -95,6 +95,17 @@ static void expect_silence(const char *config, const char *dropped, const char *
     free(params);
 }
 
+/* Without `dropped`, and with `more` that does not stand for it. */
+static void expect_still(const char *config, const char *dropped, const char *more, const char *words)
+{
+    char *params = names_without(config, dropped, more);
+    tiny t = TINY_PLAN(.config = config, .params = params, .mesh = "dp=2");
+
+    tiny_finding(&t, SW_SEVERITY_WARNING, "missing_tensors", words, NULL);
+    tiny_drop(&t);
+    free(params);
+}
+
 static void a_whole_checkpoint_lacks_nothing(void **state)
 {
     static const char *const configs[] = {LLAMA, TIED, HEADLESS, MIXTRAL, DEEPSEEK};
@@ -213,6 +224,16 @@ static void the_same_in_another_form_is_not_missing(void **state)
                    "model.layers.1.block_sparse_moe.experts.down_proj F32 4x16x16\n");
 }
 
+static void a_name_outside_the_layers_in_another_place_is_not_missing(void **state)
+{
+    (void)state;
+    expect_silence(LLAMA, "model.norm", "model.language_model.norm.weight F32 16\n");
+    expect_still(LLAMA, "model.norm", "model.language_model.layers.9.norm.weight F32 16\n",
+                 "model.norm.weight");
+    expect_still(LLAMA, "model.norm", "vision_tower.norm.weight F32 16\n", "model.norm.weight");
+    expect_still(LLAMA, "model.norm", "model.language_model.prenorm.weight F32 16\n", "model.norm.weight");
+}
+
 static void more_layers_than_any_model_has_are_not_looked_at_one_by_one(void **state)
 {
     (void)state;
@@ -235,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_layer_is_asked_for_a_mixer_or_for_an_attention),
         cmocka_unit_test(a_layer_that_is_not_there_at_all_is_one_finding),
         cmocka_unit_test(the_same_in_another_form_is_not_missing),
+        cmocka_unit_test(a_name_outside_the_layers_in_another_place_is_not_missing),
         cmocka_unit_test(more_layers_than_any_model_has_are_not_looked_at_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
