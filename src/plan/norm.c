@@ -1,6 +1,7 @@
 /*
  * A weight of [heads, head_dim] is one norm a head, cut by heads; one of [heads * head_dim] beside queries or
- * keys is a single norm over all of them; one of [head_dim] serves every head and is whole.
+ * keys is a single norm over all of them; one of [head_dim] serves every head and is whole. As many values in
+ * another form, or under another name, tell nothing.
  */
 #include "plan/norm.h"
 
@@ -63,19 +64,25 @@ static sw_norm_cut in_attention(const sw_plan *plan, const char *path, const sw_
 {
     uint64_t head = attribute(plan, SW_ATTR_HEAD_DIM);
     uint64_t queries = attribute(plan, SW_ATTR_HEADS);
+    uint64_t keys = attribute(plan, SW_ATTR_KV_HEADS);
+    uint64_t n = shape->elems;
     int word = word_of(path);
     sw_norm_cut cut = {.layout = SW_LAYOUT_PLAIN};
 
     if (word < 0) {
-        cut.is_unknown = head != 0 && queries > 1 && shape->n_dims == 1 && shape->dims[0] == queries * head;
+        cut.is_unknown = head != 0 && n > head && (n == queries * head || n == keys * head);
         return cut;
     }
     sw_layout over = norm_words[word].layout;
-    uint64_t heads = over == SW_LAYOUT_HEADS ? queries : attribute(plan, SW_ATTR_KV_HEADS);
+    uint64_t heads = over == SW_LAYOUT_HEADS ? queries : keys;
     bool is_row_a_head = shape->n_dims == 2 && shape->dims[0] == heads && shape->dims[1] == head;
     bool is_full = shape->n_dims == 1 && shape->dims[0] == heads * head && shape->dims[0] > head;
-    if (over == SW_LAYOUT_PLAIN || head == 0 || (!is_row_a_head && !is_full))
+    if (over == SW_LAYOUT_PLAIN || head == 0)
         return cut;
+    if (!is_row_a_head && !is_full) {
+        cut.is_unknown = n > head && n == heads * head; /* of all heads, in dims that nothing explains */
+        return cut;
+    }
     cut.layout = over;
     cut.is_full = is_full && !is_bias(path);
     return cut;

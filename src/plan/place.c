@@ -419,10 +419,10 @@ static void settle_norm(placing *p, sw_class *own)
     (void)snprintf(what, sizeof what,
                    "no table knows this norm of %" PRIu64
                    " values, as wide as the activations that tp=%u cuts in its region",
-                   p->shape->dims[0], p->plan->tp);
+                   p->shape->elems, p->plan->tp);
     complain(p, "feature_cut", what,
-             "where it is applied to them, state `layout: heads` or its segments in an override; where it is "
-             "applied to whole tokens, give it the role replicated in `roles:`");
+             "where it is applied to them, state `layout: heads`, `kv_heads` or its segments in an override; "
+             "where it is applied to whole tokens, give it the role replicated in `roles:`");
 }
 
 static const char *reason_of(const sw_class *c, sw_dtype dtype)

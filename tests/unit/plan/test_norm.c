@@ -110,6 +110,34 @@ static void a_norm_as_wide_as_what_is_cut_is_refused_until_an_override_tells(voi
     tiny_drop(&t);
 }
 
+static void a_norm_as_wide_as_keys_and_values_is_refused_too(void **state)
+{
+    static const char *const norms[] = {"v_norm.weight F32 8",      "kv_norm.weight F32 8",
+                                        "ln_k.weight F32 8",        "attn_norm.weight F32 8",
+                                        "v_norm.weight F32 2x4",    "q_norm.weight F32 1x8x1x4",
+                                        "k_norm.weight F32 1x2x1x4"};
+    static const char *const others[] = {"v_norm.weight F32 4", "kv_a_layernorm.weight F32 8",
+                                         "norm.weight F32 16"};
+    char params[1024];
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(norms); i++) {
+        (void)snprintf(params, sizeof params, ATTENTION SA "%s\n", norms[i]);
+        tiny t = TINY_REFUSE(.config = STRANGER, .params = params, .mesh = "tp=2");
+        tiny_finding(&t, SW_SEVERITY_ERROR, "feature_cut",
+                     i == 5 ? "norm of 32 values, as wide as" : "norm of 8 values, as wide as", "`roles:`");
+        tiny_drop(&t);
+        t = TINY_PLAN(.config = STRANGER, .params = params, .mesh = "dp=2");
+        tiny_silent(&t, "feature_cut");
+        tiny_drop(&t);
+    }
+    for (size_t i = 0; i < SW_COUNT(others); i++) {
+        (void)snprintf(params, sizeof params, ATTENTION SA "%s\n", others[i]);
+        tiny t = TINY_PLAN(.config = STRANGER, .params = params, .mesh = "tp=2");
+        tiny_silent(&t, "feature_cut");
+        tiny_drop(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +145,7 @@ int main(void)
         cmocka_unit_test(a_row_of_weights_for_each_head_is_cut_by_heads),
         cmocka_unit_test(a_norm_of_one_head_or_of_a_latent_is_whole),
         cmocka_unit_test(a_norm_as_wide_as_what_is_cut_is_refused_until_an_override_tells),
+        cmocka_unit_test(a_norm_as_wide_as_keys_and_values_is_refused_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
