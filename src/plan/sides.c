@@ -1,3 +1,4 @@
+/* Which sides of a region's matrices tp cuts: what a boundary without its other half is known by. */
 #include "plan/sides.h"
 
 #include "mesh/placement.h"
