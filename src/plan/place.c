@@ -201,13 +201,21 @@ static void turn_to_dim(placing *p)
     a->in_dim = out_dim;
 }
 
+/* MLX stores the experts of a layer one behind the other, words and groups alike. */
+static bool is_stack_of_experts(const placing *p)
+{
+    const sw_class *c = p->class_;
+    return p->where.is_stacked || (c->role == SW_ROLE_MOE_EXPERT && p->shape->n_dims == 3 &&
+                                   c->companion->method == SW_QUANTIZATION_MLX);
+}
+
 static void find_axes(placing *p)
 {
     sw_form form = form_by_dims(p);
 
     if (p->class_->companion != NULL && !(p->class_->flags & SW_ROW_QUANTISED)) {
         sw_quant_geometry_of(p->plan, p->class_->companion, p->what->fqn, p->what->fqn_length, p->shape,
-                             p->where.is_stacked, &p->quant);
+                             is_stack_of_experts(p), &p->quant);
         p->axes = p->quant.axes;
         if (p->quant.mismatch[0] != '\0') {
             complain(p, "quant_mismatch", p->quant.mismatch,
@@ -455,6 +463,39 @@ static void begin_facts(placing *p)
     f->handler = sw_role_handler(c->role, p->what->fqn);
 }
 
+/* Does nothing tell which of the dims are rows and columns, but that a matrix has two of them? */
+static bool is_taken_for_matrix(const placing *p)
+{
+    const sw_class *c = p->class_;
+
+    if (c->companion != NULL && (c->flags & SW_ROW_QUANTISED) == 0)
+        return p->axes.expert_dim < 0;
+    return !p->where.is_stacked && !c->has_dim && c->n_segments == 0 &&
+           (c->form == SW_FORM_LINEAR || c->form == SW_FORM_CONV1D) &&
+           (c->role == SW_ROLE_COLWISE || c->role == SW_ROLE_ROWWISE || c->role == SW_ROLE_FUSED_QKV ||
+            c->role == SW_ROLE_FUSED_GATE_UP);
+}
+
+/*
+ * A linear layer in more than two dims: experts one behind the other, or heads apart from their rows. Dims of
+ * 1 behind the columns are those of a convolution.
+ */
+static void check_dims(placing *p)
+{
+    uint32_t last = p->shape->n_dims;
+    char what[96];
+
+    while (last > 2 && p->shape->dims[last - 1] == 1)
+        last--;
+    if (p->fault != UINT32_MAX || !p->is_cut || last <= 2 || !is_taken_for_matrix(p))
+        return;
+    (void)snprintf(what, sizeof what, "a linear layer of %u dims, and nothing says which of them are rows",
+                   p->shape->n_dims);
+    complain(p, "layout_unknown", what,
+             "give stacked experts the role moe_expert in `roles:`, or state the dim that tp cuts in an "
+             "override: `layout: {kind: plain, dim: N}`");
+}
+
 static bool keeps_whole_when_ordered(const placing *p, sw_side side)
 {
     const sw_companion *c = p->class_->companion;
@@ -478,6 +519,7 @@ static void place_tensor(placing *p, const sw_template *template_)
     p->is_cut = has_tp && !extends && (side == SW_SIDE_OUT || side == SW_SIDE_IN) &&
                 !keeps_whole_when_ordered(p, side);
     find_axes(p);
+    check_dims(p);
     f->out_dim = p->shape->n_dims == 0 ? -1 : p->axes.out_dim; /* a scalar has no dims */
     f->in_dim = p->axes.in_dim;
     if (!sw_template_place_role(p->what->path, c->role, template_, has_tp, has_ep, p->shape->n_dims,

@@ -349,6 +349,74 @@ static void experts_whose_width_tp_does_not_divide_are_refused(void **state)
     tiny_drop(&t);
 }
 
+/* ---- stacked under a name that no rule knows as experts ---- */
+
+#define SWITCH MLP "switch_mlp."
+#define SWITCHED                                                                                             \
+    MLP "gate.weight F32 4x16\n" SWITCH "gate_proj.weight F32 4x8x16\n" SWITCH                               \
+        "up_proj.weight F32 4x8x16\n" SWITCH "down_proj.weight F32 4x16x8\n"
+
+static void a_linear_layer_of_three_dims_is_not_cut_as_a_matrix(void **state)
+{
+    static const char what[] = "a linear layer of 3 dims, and nothing says which of them are rows";
+    tiny t = TINY_REFUSE(.config = QWEN3_MOE, .params = SWITCHED, .mesh = "tp=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", what, "the role moe_expert in `roles:`");
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", "down_proj", NULL);
+    tiny_drop(&t);
+    t = TINY_REFUSE(.config = QWEN3_MOE, .params = SWITCHED, .mesh = "tp=2,dp=2", .ep = 2);
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", what, NULL);
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = QWEN3_MOE, .params = SWITCHED, .mesh = "dp=2");
+    tiny_silent(&t, "layout_unknown");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = QWEN3_MOE, .params = SWITCHED, .mesh = "tp=2",
+                  .overrides =
+                      "roles:\n  extend: true\n  rules:\n  - {pattern: switch_mlp, role: moe_expert}\n");
+    tiny_tp(&t, SWITCH "gate_proj.weight", "S(1)");
+    tiny_tp(&t, SWITCH "down_proj.weight", "S(2)");
+    tiny_drop(&t);
+}
+
+#define MLX QWEN3_MOE ", 'quantization': {'bits': 8, 'group_size': 4}"
+#define MLX_LINEAR(name, rows, words, groups)                                                                \
+    SWITCH name ".weight U32 4x" rows "x" words "\n" SWITCH name ".scales BF16 4x" rows "x" groups "\n"
+
+static void stacked_words_and_groups_follow_their_experts(void **state)
+{
+    static const char params[] =
+        "model.norm.weight F32 16\n" MLP "gate.weight F32 4x16\n" L "input_layernorm.weight F32 16\n" L
+        "post_attention_layernorm.weight F32 16\n" MLX_LINEAR("gate_proj", "8", "4", "4")
+            MLX_LINEAR("up_proj", "8", "4", "4") MLX_LINEAR("down_proj", "16", "2", "2");
+    static const char roles[] =
+        "roles:\n  extend: true\n  rules:\n  - {pattern: switch_mlp, role: moe_expert}\n";
+    tiny t = TINY_REFUSE(.config = MLX, .params = params, .mesh = "tp=2");
+    (void)state;
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", "gate_proj.weight", NULL);
+    tiny_finding(&t, SW_SEVERITY_ERROR, "layout_unknown", "gate_proj.scales", NULL);
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = MLX, .params = params, .mesh = "tp=2", .overrides = roles);
+    tiny_tp(&t, SWITCH "gate_proj.weight", "S(1)");
+    tiny_tp(&t, SWITCH "gate_proj.scales", "S(1)");
+    tiny_tp(&t, SWITCH "down_proj.weight", "S(2)");
+    tiny_tp(&t, SWITCH "down_proj.scales", "S(2)");
+    tiny_drop(&t);
+}
+
+static void dims_of_one_behind_a_matrix_are_those_of_a_convolution(void **state)
+{
+    tiny t = TINY_PLAN(.config = "'architectures': ['StrangerForCausalLM'], 'model_type': 'stranger', "
+                                 "'hidden_size': 16, 'num_attention_heads': 4",
+                       .mesh = "tp=2",
+                       .params = MLP "gate_proj.weight F32 16x16x1\n" MLP "up_proj.weight F32 16x16x1x1\n" MLP
+                                     "down_proj.weight F32 16x16x1\n");
+    (void)state;
+    tiny_tp(&t, MLP "gate_proj.weight", "S(0)");
+    tiny_tp(&t, MLP "up_proj.weight", "S(0)");
+    tiny_tp(&t, MLP "down_proj.weight", "S(1)");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +438,9 @@ int main(void)
         cmocka_unit_test(six_experts_over_four_ranks_are_refused),
         cmocka_unit_test(experts_may_be_handed_out_and_cut_inside_by_an_axis_each),
         cmocka_unit_test(experts_whose_width_tp_does_not_divide_are_refused),
+        cmocka_unit_test(a_linear_layer_of_three_dims_is_not_cut_as_a_matrix),
+        cmocka_unit_test(stacked_words_and_groups_follow_their_experts),
+        cmocka_unit_test(dims_of_one_behind_a_matrix_are_those_of_a_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
