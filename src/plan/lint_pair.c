@@ -19,7 +19,7 @@ typedef struct pairing {
     sw_plan *plan;
     bool *has_whole; /* per spec: a matrix that may be the missing partner stands in it, or below */
     uint8_t *alone;  /* per spec: the side that it cuts without the other; 0: none */
-    sw_map beside;   /* FQN of a parent: all of `alone` below it */
+    sw_map beside;   /* FQN of a parent: all of `alone` below it, attentions and then feed-forwards */
 } pairing;
 
 /* A whole matrix that no rule places, or that is whole although its role says a cut. */
@@ -66,6 +66,13 @@ static size_t parent_length(const sw_spec *spec)
     return dot == NULL ? 0 : (size_t)(dot - spec->fqn);
 }
 
+/* Halves are of one region only where they are of one type: an attention without its output beside a
+ * feed-forward without its columns is half a model. */
+static uint32_t shift_of(const sw_spec *spec)
+{
+    return spec->type == SW_BOUNDARY_ATTENTION ? 0 : 2;
+}
+
 static sw_status look(pairing *p, sw_error *err)
 {
     const sw_plan *plan = p->plan;
@@ -84,7 +91,7 @@ static sw_status look(pairing *p, sw_error *err)
         uint32_t *all = sw_map_put(&p->beside, spec->fqn, parent_length(spec), 0, &is_new);
         if (all == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the lints");
-        *all |= p->alone[i];
+        *all |= (uint32_t)p->alone[i] << shift_of(spec);
     }
     return SW_OK;
 }
@@ -93,7 +100,8 @@ static void report(const pairing *p, uint32_t i)
 {
     const sw_spec *spec = &p->plan->specs[i];
     const uint32_t *beside = sw_map_find(&p->beside, spec->fqn, parent_length(spec));
-    bool is_torn = beside != NULL && *beside == (SW_CUTS_COLUMNS | SW_CUTS_ROWS);
+    uint32_t sides = beside == NULL ? 0 : *beside >> shift_of(spec) & (SW_CUTS_COLUMNS | SW_CUTS_ROWS);
+    bool is_torn = sides == (SW_CUTS_COLUMNS | SW_CUTS_ROWS);
     bool is_wrong = p->plan->strict || p->has_whole[i] || is_torn;
     bool has_column = p->alone[i] == SW_CUTS_COLUMNS;
 

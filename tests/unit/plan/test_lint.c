@@ -215,6 +215,11 @@ static void a_column_needs_its_row_and_a_row_its_column(void **state)
     tiny_finding(&t, SW_SEVERITY_WARNING, "unpaired", "without a row-parallel partner", NULL);
     tiny_rows(&t, L "mlp.up_proj.weight", 1, "8:16");
     tiny_drop(&t);
+    /* two halves of two regions are not torn apart */
+    t = TINY_PLAN(.config = STRANGER, .mesh = "tp=2",
+                  .params = SA "q_proj.weight F32 16x16\n" L "mlp.down_proj.weight F32 16x16\n");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "unpaired", L "self_attn", NULL);
+    tiny_drop(&t);
 }
 
 static void a_region_in_several_boundaries_is_refused(void **state)
