@@ -61,6 +61,14 @@ void line_fails(const char *line, int exit_status, const char *messages)
     assert_string_equal(result.out, "");
 }
 
+void line_works(const char *line)
+{
+    outcome o = run_line(line);
+
+    if (o.exit != 0)
+        fail_msg("%s: %s", line, o.messages);
+}
+
 outcome line_prints(const char *line)
 {
     outcome result = run_line(line);

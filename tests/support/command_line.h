@@ -26,6 +26,9 @@ void line_fails(const char *line, int exit_status, const char *messages);
 /* The line must succeed without messages; what it printed. */
 outcome line_prints(const char *line);
 
+/* The line must succeed, whatever it says. */
+void line_works(const char *line);
+
 /* Run the line with the n-th allocation failing, for n = 1, 2, ... until it succeeds: each failure is one of
  * memory. */
 void line_survives_lack_of_memory(const char *line);

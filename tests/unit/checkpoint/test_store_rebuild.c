@@ -19,14 +19,6 @@
     "'vocab_size': 37, 'torch_dtype': 'bfloat16'"
 // clang-format on
 
-static void must(const char *line)
-{
-    outcome o = run_line(line);
-
-    if (o.exit != 0)
-        fail_msg("%s: %s", line, o.messages);
-}
-
 static void must_not(const char *line, const char *what)
 {
     outcome o = run_line(line);
@@ -47,7 +39,7 @@ static void copy_to(const char *from, const char *to)
 static void make_shards(void)
 {
     make_model("m", LLAMA, NULL, 1);
-    must("shard m --mesh tp=4 -o s -q");
+    line_works("shard m --mesh tp=4 -o s -q");
     scratch_remove("s/manifest.json");
 }
 
@@ -78,7 +70,7 @@ static void files_of_two_runs_are_not_mixed(void **state)
     model.bytes[model.length - 1] ^= 1; /* the next step */
     scratch_bytes("m/model.safetensors", model.bytes, model.length);
     sw_buffer_clear(&model);
-    must("shard m --mesh tp=4 -o next -q");
+    line_works("shard m --mesh tp=4 -o next -q");
     copy_to("next/dense-pp0-tp2.safetensors", "s/dense-pp0-tp2.safetensors");
     must_not("merge s -o out",
              "dense-pp0-tp2.safetensors: was written by another run than dense-pp0-tp0.safetensors");
@@ -93,9 +85,9 @@ static void the_same_input_gives_the_same_run(void **state)
 {
     (void)state;
     make_shards();
-    must("shard m --mesh tp=4 -o again -q --threads 7");
+    line_works("shard m --mesh tp=4 -o again -q --threads 7");
     copy_to("again/dense-pp0-tp2.safetensors", "s/dense-pp0-tp2.safetensors");
-    must("merge s -o out -q");
+    line_works("merge s -o out -q");
     expect_same_tensors("m", "out");
 }
 
@@ -125,9 +117,9 @@ static void a_missing_file_of_experts_is_told(void **state)
                "'intermediate_size': 24, 'num_local_experts': 4, 'num_experts_per_tok': 2, 'vocab_size': 40,"
                "'torch_dtype': 'bfloat16'",
                NULL, 1);
-    must("shard e --mesh tp=2,dp=2 --ep 4 -o s -q");
+    line_works("shard e --mesh tp=2,dp=2 --ep 4 -o s -q");
     scratch_remove("s/manifest.json");
-    must("merge s -o out -q");
+    line_works("merge s -o out -q");
     expect_same_tensors("e", "out");
     scratch_remove("s/expert-pp0-ep2.safetensors");
     assert_string_equal(faults_of("s"),
@@ -169,13 +161,13 @@ static void more_than_ten_ranks_stand_in_the_order_of_their_numbers(void **state
     (void)state;
     make_model("m", "'architectures': ['Any'], 'model_type': 'any', 'hidden_size': 8", "m.w BF16 24x3\n", 1);
     scratch_text("o.yaml", "overrides:\n- match: m\n  params: {w: {tp: shard(0)}}\n", false);
-    must("shard m --mesh tp=12 --overrides o.yaml -o s -q");
+    line_works("shard m --mesh tp=12 --overrides o.yaml -o s -q");
     scratch_remove("s/manifest.json");
     outcome o = run_line("ls s");
     const char *second = strstr(o.out, "dense-pp0-tp2.safetensors");
     const char *tenth = strstr(o.out, "dense-pp0-tp10.safetensors");
     assert_true(second != NULL && tenth != NULL && second < tenth);
-    must("verify s --against m -q");
+    line_works("verify s --against m -q");
 }
 
 static void names_of_files_are_read_as_they_are_written(void **state)

@@ -14,14 +14,6 @@
     "'vocab_size': 37, 'torch_dtype': 'bfloat16'"
 // clang-format on
 
-static void must(const char *line)
-{
-    outcome o = run_line(line);
-
-    if (o.exit != 0)
-        fail_msg("%s: %s", line, o.messages);
-}
-
 /* Errors of verify, "CODE NAME: WHAT\n" each. */
 static const char *errors_of(const char *folder)
 {
@@ -45,7 +37,7 @@ static void metadata_that_are_missing_are_told(void **state)
 {
     (void)state;
     make_model("m", LLAMA, NULL, 1);
-    must("shard m --mesh tp=4 -o s -q");
+    line_works("shard m --mesh tp=4 -o s -q");
     scratch_edit("s/dense-pp0-tp0.safetensors", "\"sw.slices\"", "\"sw.slice_\"");
     scratch_edit("s/dense-pp0-tp1.safetensors", "\\\"model.norm.weight\\\"", "\\\"model.morn.weight\\\"");
     scratch_edit("s/dense-pp0-tp2.safetensors", "\"sw.layout\"", "\"sw.layou_\"");
@@ -69,7 +61,7 @@ static void parts_of_an_unknown_dtype_must_fit_together(void **state)
     (void)state;
     make_model("m", "'architectures': ['Any'], 'model_type': 'any', 'hidden_size': 8", tensors, 1);
     scratch_text("o.yaml", "overrides:\n- match: m\n  params: {opaque: {tp: shard(0)}}\n", false);
-    must("shard m --mesh tp=2 --overrides o.yaml -o s -q");
+    line_works("shard m --mesh tp=2 --overrides o.yaml -o s -q");
     scratch_remove("s/manifest.json");
     assert_string_equal(errors_of("s"), "no_checksums : s: no checksums recorded\n");
     scratch_edit("s/dense-pp0-tp1.safetensors", "\"data_offsets\":[0,36]", "\"data_offsets\":[0,48]");
