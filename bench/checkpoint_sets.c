@@ -176,10 +176,11 @@ void bench_write_model(const char *folder, uint32_t n_layers)
 
 /* ---- cuts without a plan ---- */
 
-static sw_part part_of(sw_arena *arena, sw_target_part *stored, const sw_shape *shape, uint32_t dim,
-                       sw_range share)
+static const sw_held *held_of(sw_arena *arena, sw_target_part *stored, const sw_shape *shape, uint32_t dim,
+                              sw_range share)
 {
     sw_pieces *along = room(arena, shape->n_dims, sizeof *along);
+    sw_held *held = room(arena, 1, sizeof *held);
 
     stored->n_bytes = 2;
     for (uint32_t d = 0; d < shape->n_dims; d++) {
@@ -188,7 +189,8 @@ static sw_part part_of(sw_arena *arena, sw_target_part *stored, const sw_shape *
         along[d] = (sw_pieces){1, range};
         stored->n_bytes *= range->end - range->begin;
     }
-    return (sw_part){shape->n_dims, along};
+    held->part = held->owned = (sw_part){shape->n_dims, along};
+    return held;
 }
 
 static void lay_out(sw_target *target, uint32_t number)
@@ -227,7 +229,7 @@ sw_target *bench_cut(const sw_store *source, uint32_t n_files, uint32_t dim)
             uint32_t along = dim < shape->n_dims ? dim : shape->n_dims - 1;
             uint64_t share = shape->dims[along] / n_files;
             *part = (sw_target_part){.tensor = t};
-            part->part = part_of(target->arena, part, shape, along, (sw_range){f * share, (f + 1) * share});
+            part->held = held_of(target->arena, part, shape, along, (sw_range){f * share, (f + 1) * share});
         }
         file->n_parts = source->n_tensors;
         lay_out(target, f);
@@ -262,7 +264,7 @@ sw_store *bench_store_of(const sw_store *source, const sw_target *target, const 
             store->parts[store->n_parts++] = (sw_store_part){.file = f,
                                                              .begin = part->begin,
                                                              .n_bytes = part->n_bytes,
-                                                             .part = part->part,
+                                                             .held = part->held,
                                                              .has_hash = true,
                                                              .hash = part->hash};
         }

@@ -59,17 +59,17 @@ static uint64_t row_of(const sw_pieces *held, const sw_pieces *owned, uint64_t r
 /* Row-major index in the whole tensor of an element of the part. */
 static uint64_t place_of(const comparing *c, uint64_t element, bool *is_owned)
 {
-    const sw_part *part = &c->part->part;
-    const sw_part *owned = &c->part->owned;
+    const sw_part *part = &c->part->held->part;
+    const sw_part *owned = &c->part->held->owned;
     uint64_t index = 0;
     uint64_t stride = 1;
 
-    *is_owned = !c->part->is_replica;
+    *is_owned = !c->part->held->is_replica;
     for (uint32_t d = part->n_dims; d-- > 0;) {
         uint64_t extent = sw_part_extent(part, d);
         bool ignored = true;
         uint64_t row = row_of(&part->along[d], &owned->along[d], element % extent,
-                              c->part->is_replica ? &ignored : is_owned);
+                              c->part->held->is_replica ? &ignored : is_owned);
         index += row * stride;
         stride *= c->tensor->shape->dims[d];
         element /= extent;
@@ -162,7 +162,7 @@ static sw_status compare_piece(void *user, const void *bytes, size_t n_bytes, sw
 static uint64_t bits_of(const sw_store_tensor *tensor, const sw_store_part *part)
 {
     uint64_t bits = sw_dtype_bits(tensor->dtype);
-    uint64_t elems = sw_part_elems(&part->part);
+    uint64_t elems = sw_part_elems(&part->held->part);
 
     if (bits != 0 || elems == 0 || part->n_bytes % elems != 0)
         return bits;
@@ -181,7 +181,7 @@ static void begin(comparing *c, sw_comparer *comparer, const sw_store_tensor *le
 static sw_copy_request request_of(comparing *c)
 {
     return (sw_copy_request){
-        .part = &c->part->part, .n_bytes = c->part->n_bytes, .sink = compare_piece, .user = c};
+        .part = &c->part->held->part, .n_bytes = c->part->n_bytes, .sink = compare_piece, .user = c};
 }
 
 static void add_mismatch(sw_mismatch *to, const sw_mismatch *more)
@@ -218,7 +218,7 @@ sw_status sw_compare_tensor(sw_comparer *comparer, const sw_store_tensor *left, 
     if (requests == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to compare");
     for (uint32_t i = left->first_part; i < left->first_part + left->n_parts; i++) {
-        if (store->parts[i].is_missing || store->parts[i].is_replica)
+        if (store->parts[i].is_missing || store->parts[i].held->is_replica)
             continue;
         begin(&all[n], comparer, left, &store->parts[i]);
         all[n].owned_only = true;

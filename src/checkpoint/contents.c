@@ -169,7 +169,7 @@ static sw_status make_files(making *m, uint32_t n)
 static bool is_cut(const sw_store *store, const sw_store_tensor *t, uint32_t dim)
 {
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
-        if (sw_part_extent(&store->parts[i].part, dim) != t->shape->dims[dim])
+        if (sw_part_extent(&store->parts[i].held->part, dim) != t->shape->dims[dim])
             return true;
     }
     return false;
@@ -199,11 +199,12 @@ static const char *describe_parts(making *m, const sw_store_tensor *t)
 static uint64_t bytes_of(const sw_store *store, const sw_store_tensor *t)
 {
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
-        uint64_t elems = sw_part_elems(&store->parts[i].part);
+        uint64_t elems = sw_part_elems(&store->parts[i].held->part);
         if (elems == t->shape->elems)
             return store->parts[i].n_bytes;
         if (elems > 0 && sw_dtype_bits(t->dtype) == 0) /* it is cut between rows */
-            return store->parts[i].n_bytes / sw_part_extent(&store->parts[i].part, 0) * t->shape->dims[0];
+            return store->parts[i].n_bytes / sw_part_extent(&store->parts[i].held->part, 0) *
+                   t->shape->dims[0];
         if (elems > 0)
             return t->shape->elems / 8 * sw_dtype_bits(t->dtype) +
                    t->shape->elems % 8 * sw_dtype_bits(t->dtype) / 8;

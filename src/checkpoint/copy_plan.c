@@ -123,7 +123,7 @@ static sw_status choose_sources(planner *plan, const sw_copy_pick *pick)
         for (uint32_t i = 0; i < tensor->n_parts; i++) {
             bool is_first_turn = sw_copy_is_picked(plan->store, pick, &parts[i]);
             if (parts[i].is_missing || is_first_turn != (turn == 0) ||
-                (parts[i].is_replica && !is_first_turn) || !parts_meet(plan, &parts[i].part))
+                (parts[i].held->is_replica && !is_first_turn) || !parts_meet(plan, &parts[i].held->part))
                 continue;
             const sw_store_file *file = &plan->store->files[parts[i].file];
             uint64_t begin = 0;
@@ -150,7 +150,7 @@ static bool is_cut(const planner *plan, uint32_t dim)
     bool is_uncut = is_whole(pieces_of(plan->part, dim), extent);
 
     for (uint32_t s = 0; is_uncut && s < plan->plan->n_sources; s++)
-        is_uncut = is_whole(pieces_of(&stored_of(plan, s)->part, dim), extent);
+        is_uncut = is_whole(pieces_of(&stored_of(plan, s)->held->part, dim), extent);
     return !is_uncut;
 }
 
@@ -174,7 +174,7 @@ static sw_status measure_opaque(const planner *plan, merged_dim *last)
         return fail_opaque(plan, "so its rows cannot be cut");
     for (uint32_t s = 0; s < plan->plan->n_sources; s++) {
         const sw_store_part *stored = stored_of(plan, s);
-        uint64_t n_rows = moves_whole ? 1 : rows_of(pieces_of(&stored->part, 0));
+        uint64_t n_rows = moves_whole ? 1 : rows_of(pieces_of(&stored->held->part, 0));
         if (n_rows == 0 || stored->n_bytes % n_rows != 0 ||
             (s > 0 && stored->n_bytes / n_rows != last->inner))
             return fail_opaque(plan, "and its bytes are not equal rows");
@@ -258,7 +258,7 @@ static sw_status fill_dims(planner *plan)
         if (dim->row_bytes == NULL)
             return no_memory(plan);
         for (uint32_t s = 0; s < out->n_sources; s++) {
-            SW_TRY(scale(plan, k, &stored_of(plan, s)->part, &sources[s]));
+            SW_TRY(scale(plan, k, &stored_of(plan, s)->held->part, &sources[s]));
             dim->row_bytes[s] = source_bytes[s];
             source_bytes[s] *= rows_of(&sources[s]);
         }
@@ -284,7 +284,7 @@ sw_status sw_copy_plan_make(sw_copy_plan *out, const sw_store *store, const sw_s
     if (!sw_part_fits(part, dims->dims, dims->n_dims))
         return fail_tensor(&plan, "a part that is wanted lies outside it");
     for (uint32_t i = 0; i < tensor->n_parts; i++) {
-        if (!sw_part_fits(&store->parts[tensor->first_part + i].part, dims->dims, dims->n_dims))
+        if (!sw_part_fits(&store->parts[tensor->first_part + i].held->part, dims->dims, dims->n_dims))
             return fail_tensor(&plan, "a stored part lies outside it");
     }
     if (sw_part_elems(part) == 0)

@@ -214,7 +214,7 @@ static sw_status copy_tensor(void *user, uint32_t thread, uint64_t item, sw_erro
         uint64_t offset = run->target->files[places[i].file].header_bytes + part->begin;
         writers[i] =
             (part_writer){&run->threads[thread], places[i].file, offset, offset, sw_hasher_at(hashers, i)};
-        requests[i] = (sw_copy_request){&part->part, part->n_bytes, offset, write_piece, &writers[i]};
+        requests[i] = (sw_copy_request){&part->held->part, part->n_bytes, offset, write_piece, &writers[i]};
         sw_hasher_begin(writers[i].hasher);
     }
     SW_TRY(sw_copy_fill(&run->threads[thread].filler, &run->source->tensors[tensor], requests, n, err));

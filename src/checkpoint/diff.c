@@ -141,7 +141,7 @@ static uint64_t bytes_of(const sw_store *store, const sw_store_tensor *t)
     uint64_t n_bytes = 0;
 
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
-        if (!store->parts[i].is_replica && !store->parts[i].is_missing)
+        if (!store->parts[i].held->is_replica && !store->parts[i].is_missing)
             n_bytes += store->parts[i].n_bytes;
     }
     return n_bytes;

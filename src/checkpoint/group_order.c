@@ -143,13 +143,15 @@ static uint32_t list_files(const checker *c, uint32_t index, const sw_store_tens
             k++;
         if (k == by->starts[of_scales + 1] || by->file_of[by->order[k]] != file)
             continue;
-        const sw_part *held = &c->target->parts[by->order[k]].part;
+        const sw_part *held = &c->target->parts[by->order[k]].held->part;
         if (sw_part_extent(held, n->dim) == scales->shape->dims[n->dim])
             continue;
         watches[n_files].groups = &held->along[n->dim];
         watches[n_files].file = file;
-        requests[n_files] = (sw_copy_request){
-            .part = &part->part, .n_bytes = part->n_bytes, .sink = take_bytes, .user = &watches[n_files]};
+        requests[n_files] = (sw_copy_request){.part = &part->held->part,
+                                              .n_bytes = part->n_bytes,
+                                              .sink = take_bytes,
+                                              .user = &watches[n_files]};
         n_files++;
     }
     return n_files;

@@ -69,13 +69,12 @@ static void put_carried(sw_json_writer *w, const sw_target *target)
 
 static void put_part(sw_json_writer *w, const sw_target_part *p, uint32_t file)
 {
-    sw_held held = {p->part, p->owned, p->is_replica};
 
     sw_json_begin_object(w);
     put_u64(w, "file", file);
     put_hex(w, "xxh3", p->hash);
     sw_json_key(w, "regions");
-    sw_regions_write(w, &held);
+    sw_regions_write(w, p->held);
     sw_json_end_object(w);
 }
 

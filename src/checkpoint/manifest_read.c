@@ -275,7 +275,7 @@ typedef struct piece {
     uint32_t file;
     uint64_t hash;
     bool has_hash;
-    sw_held held;
+    const sw_held *held;
 } piece;
 
 static bool read_hash(reader *r, void *at)
@@ -308,9 +308,7 @@ static bool add_part(reader *r, const piece *p)
         r->parts_capacity = wanted;
     }
     store->parts[store->n_parts++] = (sw_store_part){.file = p->file,
-                                                     .part = p->held.part,
-                                                     .owned = p->held.owned,
-                                                     .is_replica = p->held.is_replica,
+                                                     .held = p->held,
                                                      .is_missing = true, /* until its header is read */
                                                      .has_hash = p->has_hash,
                                                      .hash = p->hash};
@@ -363,7 +361,7 @@ static bool add_tensor(reader *r, const record *t, uint32_t first_part)
         return false;
     }
     for (uint32_t i = first_part; i < store->n_parts; i++) {
-        if (!sw_part_fits(&store->parts[i].part, shape->dims, shape->n_dims))
+        if (!sw_part_fits(&store->parts[i].held->part, shape->dims, shape->n_dims))
             return sw_json_fail(json, damaged, "a region leaves the tensor or has other dims");
     }
     if (store->n_tensors == r->tensors_capacity) {

@@ -31,6 +31,19 @@ sw_status sw_part_whole(sw_part *out, const uint64_t *dims, uint32_t n_dims, sw_
     return SW_OK;
 }
 
+sw_status sw_held_whole(const sw_held **out, const uint64_t *dims, uint32_t n_dims, sw_arena *arena,
+                        sw_error *err)
+{
+    sw_held *held = sw_arena_zero(arena, 1, sizeof *held);
+
+    if (held == NULL)
+        return no_memory(arena, err);
+    SW_TRY(sw_part_whole(&held->part, dims, n_dims, arena, err));
+    held->owned = held->part;
+    *out = held;
+    return SW_OK;
+}
+
 uint64_t sw_part_extent(const sw_part *part, uint32_t dim)
 {
     const sw_pieces *p = &part->along[dim];
@@ -112,6 +125,12 @@ bool sw_part_equal(const sw_part *a, const sw_part *b)
             return false;
     }
     return true;
+}
+
+bool sw_held_equal(const sw_held *a, const sw_held *b)
+{
+    return sw_part_equal(&a->part, &b->part) && a->is_replica == b->is_replica &&
+           (a->is_replica || sw_part_equal(&a->owned, &b->owned));
 }
 
 uint64_t sw_part_box_count(const sw_part *part)

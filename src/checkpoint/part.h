@@ -22,8 +22,19 @@ typedef struct sw_part {
     const sw_pieces *along; /* one a dim; shared between equal parts (layers repeat) and never changed */
 } sw_part;
 
+/* What a file holds of a tensor, and what of it counts. Shared between equal ones and never changed. */
+typedef struct sw_held {
+    sw_part part;
+    sw_part owned;   /* what no lower coordinate holds too: a product of some of its ranges */
+    bool is_replica; /* it owns nothing; `owned` means nothing then */
+} sw_held;
+
 /* The whole tensor. */
 sw_status sw_part_whole(sw_part *out, const uint64_t *dims, uint32_t n_dims, sw_arena *arena, sw_error *err);
+
+/* A file that holds and owns the whole tensor. */
+sw_status sw_held_whole(const sw_held **out, const uint64_t *dims, uint32_t n_dims, sw_arena *arena,
+                        sw_error *err);
 
 /* Rows held along a dim; elements held. */
 uint64_t sw_part_extent(const sw_part *part, uint32_t dim);
@@ -34,6 +45,9 @@ uint64_t sw_part_overlap(const sw_part *a, const sw_part *b);
 
 /* Same ranges in the same order; where both hold nothing, the same extents: no range is stored then. */
 bool sw_part_equal(const sw_part *a, const sw_part *b);
+
+/* Equal parts, of which the same is owned. */
+bool sw_held_equal(const sw_held *a, const sw_held *b);
 
 /*
  * Boxes of a part, row-major over its ranges: count, and the i-th as begins and extents. An empty part has

@@ -46,12 +46,11 @@ sw_status sw_prove_tensor(const sw_store *store, uint32_t tensor, sw_proof *proo
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the parts of %.200s", t->name);
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
         const sw_store_part *p = &store->parts[i];
-        sw_held held = {p->part, p->owned, p->is_replica};
         if (p->is_missing)
             continue;
-        if (!p->is_replica)
-            owners[n++] = p->owned;
-        proof->replicas += sw_regions_replicas(&held);
+        if (!p->held->is_replica)
+            owners[n++] = p->held->owned;
+        proof->replicas += sw_regions_replicas(p->held);
     }
     return cover(t, owners, n, proof, err);
 }
@@ -77,10 +76,9 @@ sw_status sw_prove_target(const sw_store *source, const sw_target *target, sw_pr
         uint32_t n = 0; /* a file has at most one part of a tensor */
         for (uint32_t k = by.starts[i]; k < by.starts[i + 1]; k++) {
             const sw_target_part *p = &target->parts[by.order[k]];
-            sw_held held = {p->part, p->owned, p->is_replica};
-            if (!p->is_replica)
-                owners[n++] = p->owned;
-            proof->replicas += sw_regions_replicas(&held);
+            if (!p->held->is_replica)
+                owners[n++] = p->held->owned;
+            proof->replicas += sw_regions_replicas(p->held);
         }
         SW_TRY(cover(&source->tensors[i], owners, n, proof, err));
     }
@@ -98,9 +96,9 @@ sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_er
         for (uint32_t k = by.starts[i]; k < by.starts[i + 1]; k++) {
             const sw_target_part *copy = &target->parts[by.order[k]];
             uint32_t first = by.starts[i];
-            if (!copy->is_replica)
+            if (!copy->held->is_replica)
                 continue;
-            while (!sw_part_equal(&target->parts[by.order[first]].part, &copy->part))
+            while (!sw_part_equal(&target->parts[by.order[first]].held->part, &copy->held->part))
                 first++; /* it is itself at the latest */
             if (target->parts[by.order[first]].hash != copy->hash)
                 return SW_FAIL(err, SW_E_IO, "nothing may write to the source meanwhile",
@@ -114,7 +112,7 @@ sw_status sw_prove_copies(const sw_store *source, const sw_target *target, sw_er
 
 static bool is_copy(const sw_store_part *p)
 {
-    return !p->is_missing && (p->is_replica || !sw_part_equal(&p->part, &p->owned));
+    return !p->is_missing && (p->held->is_replica || !sw_part_equal(&p->held->part, &p->held->owned));
 }
 
 /* Does the pick take what this part holds, from the part itself or from another one? */
@@ -125,7 +123,7 @@ static bool is_decided(const sw_store *store, const sw_store_tensor *t, const sw
 
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts && pick != NULL && !is_taken; i++)
         is_taken = sw_copy_is_picked(store, pick, &store->parts[i]) &&
-                   sw_part_overlap(&store->parts[i].part, &p->part) > 0;
+                   sw_part_overlap(&store->parts[i].held->part, &p->held->part) > 0;
     return is_taken;
 }
 

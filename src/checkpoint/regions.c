@@ -318,7 +318,7 @@ static bool remember(sw_regions_reader *reader, sw_json *json, const char *text,
 
     if (reader->n_held == reader->capacity) {
         uint32_t capacity = reader->capacity == 0 ? 64 : reader->capacity * 2;
-        sw_held *grown = sw_realloc(reader->held, capacity * sizeof *grown);
+        const sw_held **grown = sw_realloc(reader->held, capacity * sizeof(sw_held *));
         if (grown == NULL)
             return no_memory(json);
         reader->held = grown;
@@ -326,11 +326,11 @@ static bool remember(sw_regions_reader *reader, sw_json *json, const char *text,
     }
     if (sw_map_put(&reader->seen, text, length, reader->n_held, &is_new) == NULL)
         return no_memory(json);
-    reader->held[reader->n_held++] = *held;
+    reader->held[reader->n_held++] = held;
     return true;
 }
 
-bool sw_regions_read(sw_regions_reader *reader, sw_json *json, sw_held *out)
+bool sw_regions_read(sw_regions_reader *reader, sw_json *json, const sw_held **out)
 {
     (void)sw_json_peek(json); /* past the white space */
     const char *text = json->at;
@@ -343,8 +343,12 @@ bool sw_regions_read(sw_regions_reader *reader, sw_json *json, sw_held *out)
         *out = reader->held[*seen];
         return true;
     }
+    sw_held *made = sw_arena_zero(reader->arena, 1, sizeof *made);
+    if (made == NULL)
+        return no_memory(json);
     json->at = text;
-    return parse(reader, json, out) && remember(reader, json, text, length, out);
+    *out = made;
+    return parse(reader, json, made) && remember(reader, json, text, length, made);
 }
 
 void sw_regions_reader_clear(sw_regions_reader *reader)

@@ -13,29 +13,24 @@
 
 enum { SW_MAX_REGIONS = 1 << 20 }; /* of one stored tensor */
 
-typedef struct sw_held {
-    sw_part part;
-    sw_part owned;   /* a product of some of its ranges; means nothing for a replica */
-    bool is_replica; /* none of it is owned */
-} sw_held;
-
 void sw_regions_write(sw_json_writer *writer, const sw_held *held);
 
 /* Regions of a part that are held by a lower coordinate too. */
 uint64_t sw_regions_replicas(const sw_held *held);
 
-/* Reads lists of regions; equal texts give one part. Zero but for the arena; texts must outlive it. */
+/* Reads lists of regions; equal texts give one. Zero but for the arena; texts must outlive it. */
 typedef struct sw_regions_reader {
-    sw_arena *arena; /* of the parts */
-    sw_map seen;     /* text → index into held */
-    sw_held *held;
+    sw_arena *arena;      /* of the parts */
+    sw_map seen;          /* text → index into held */
+    const sw_held **held; /* in the arena */
     uint32_t n_held;
     uint32_t capacity;
 } sw_regions_reader;
 
 void sw_regions_reader_clear(sw_regions_reader *reader);
 
-/* The list that stands next. A failure is json's, without the name of the tensor. */
-bool sw_regions_read(sw_regions_reader *reader, sw_json *json, sw_held *out);
+/* The list that stands next, in the arena of the reader. A failure is json's, without the name of the tensor.
+ */
+bool sw_regions_read(sw_regions_reader *reader, sw_json *json, const sw_held **out);
 
 #endif

@@ -215,14 +215,18 @@ static bool has_row(const sw_pieces *pieces, uint64_t row)
     return false;
 }
 
-bool sw_slice_expert(sw_held *out, const sw_held *stack, uint64_t number)
+const sw_held *sw_slice_expert(sw_slice_memo *memo, uint64_t number)
 {
+    const sw_held *stack = &memo->held;
+
     if (!has_row(&stack->part.along[0], number))
-        return false;
-    *out = (sw_held){
+        return NULL;
+    bool is_replica = stack->is_replica || !has_row(&stack->owned.along[0], number);
+    sw_held *expert = &memo->expert[is_replica];
+    *expert = (sw_held){
         .part = {stack->part.n_dims - 1,  stack->part.along + 1 },
         .owned = {stack->owned.n_dims - 1, stack->owned.along + 1},
-        .is_replica = stack->is_replica || !has_row(&stack->owned.along[0], number)
+        .is_replica = is_replica
     };
-    return true;
+    return expert;
 }

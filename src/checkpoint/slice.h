@@ -15,9 +15,11 @@ typedef struct sw_slice_coord {
     bool has_tp, has_ep;
 } sw_slice_coord;
 
+/* What a coordinate holds of a parameter, once it is worked out. */
 typedef struct sw_slice_memo {
     bool is_made;
     sw_held held;
+    sw_held expert[2]; /* of a stack: an expert that it owns, and one that it holds as a replica */
 } sw_slice_memo;
 
 /*
@@ -28,7 +30,7 @@ typedef struct sw_slice_memo {
 sw_status sw_slice_make(sw_held *out, const sw_facts *facts, sw_slice_coord at, sw_arena *arena,
                         sw_error *err);
 
-/* Expert `number` of a stack; false when the coordinate does not hold it. */
-bool sw_slice_expert(sw_held *out, const sw_held *stack, uint64_t number);
+/* Expert `number` of the stack of a memo; NULL when the coordinate does not hold it. */
+const sw_held *sw_slice_expert(sw_slice_memo *memo, uint64_t number);
 
 #endif

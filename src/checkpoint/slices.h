@@ -12,7 +12,7 @@ typedef struct sw_slice_record {
     sw_json_text name;
     uint64_t dims[SW_MAX_DIMS]; /* of the whole */
     uint32_t n_dims;
-    sw_held held;
+    const sw_held *held; /* in the arena of the reader of regions */
 } sw_slice_record;
 
 typedef sw_status sw_slice_record_fn(void *user, const sw_slice_record *record, sw_error *err);

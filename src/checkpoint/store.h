@@ -23,17 +23,15 @@ typedef struct sw_store_file {
     int32_t pp, tp, ep;  /* coordinate; -1: the axis does not tell files of this set apart */
 } sw_store_file;
 
-/* One stored tensor. */
+/* One stored tensor. A large checkpoint has millions of them: it stays small. */
 typedef struct sw_store_part {
-    uint32_t file;
+    const sw_held *held;
     uint64_t begin; /* from the start of the file's data section */
     uint64_t n_bytes;
-    sw_part part;
-    sw_part owned;   /* what of it no lower coordinate holds too: all, nothing, or some of its ranges */
-    bool is_replica; /* a copy of what other parts own: it owns nothing */
-    bool is_missing; /* its file does not hold it as said (only when opened leniently) */
-    bool has_hash;
     uint64_t hash; /* xxh3 of its bytes */
+    uint32_t file;
+    bool has_hash;
+    bool is_missing; /* its file does not hold it as said (only when opened leniently) */
 } sw_store_part;
 
 typedef struct sw_store_tensor {

@@ -153,9 +153,8 @@ static sw_status give_parts(sw_opening *o)
             return SW_FAIL(o->err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
         if (is_new)
             SW_TRY(
-                sw_part_whole(&store->parts[i].part, t->shape->dims, t->shape->n_dims, store->arena, o->err));
-        store->parts[i].part = store->parts[*at].part;
-        store->parts[i].owned = store->parts[i].part;
+                sw_held_whole(&store->parts[i].held, t->shape->dims, t->shape->n_dims, store->arena, o->err));
+        store->parts[i].held = store->parts[*at].held;
         t->first_part = i;
         t->n_parts = 1;
     }

@@ -78,10 +78,10 @@ static sw_status place_slice(builder *b, const sw_rank_file *file, const sw_slic
         *out = &store->list.tensors[store->list.n_tensors - 1];
     }
     bool is_same = (*out)->shape == shape && (*out)->dtype == local->dtype &&
-                   sw_part_fits(&s->held.part, shape->dims, shape->n_dims) &&
+                   sw_part_fits(&s->held->part, shape->dims, shape->n_dims) &&
                    local->shape->n_dims == shape->n_dims;
     for (uint32_t d = 0; is_same && d < shape->n_dims; d++)
-        is_same = sw_part_extent(&s->held.part, d) == local->shape->dims[d];
+        is_same = sw_part_extent(&s->held->part, d) == local->shape->dims[d];
     if (!is_same)
         *out = NULL;
     return SW_OK;
@@ -104,9 +104,7 @@ static sw_status take_slice(void *user, const sw_slice_record *s, sw_error *err)
     r.part = (sw_store_part){.file = p->number,
                              .begin = file->list.tensors[i].begin,
                              .n_bytes = file->ends[i] - file->list.tensors[i].begin,
-                             .part = s->held.part,
-                             .owned = s->held.owned,
-                             .is_replica = s->held.is_replica};
+                             .held = s->held};
     p->n_placed++;
     return add_record(p->b, &r);
 }

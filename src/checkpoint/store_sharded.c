@@ -48,7 +48,7 @@ static void match_tensor(sw_opening *o, const sw_rank_file *found, size_t i, uin
                          t->dtype_word);
         return;
     }
-    if (!has_extents(&part->part, entry->shape)) {
+    if (!has_extents(&part->held->part, entry->shape)) {
         sw_opening_fault(o, "tensor_differs", entry->name, "the file is of another run",
                          "%s: the shape of %.200s is not that of the regions in the manifest", name,
                          entry->name);

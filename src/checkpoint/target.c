@@ -121,7 +121,7 @@ typedef struct opaque {
 
 static bool look_at_part(opaque *o, const sw_store_part *p, const sw_shape *shape)
 {
-    uint32_t cut = last_cut(&p->part, shape);
+    uint32_t cut = last_cut(&p->held->part, shape);
 
     if (cut == shape->n_dims) {
         bool is_same = !o->has_whole || o->whole == p->n_bytes;
@@ -129,7 +129,7 @@ static bool look_at_part(opaque *o, const sw_store_part *p, const sw_shape *shap
         o->whole = p->n_bytes;
         return is_same;
     }
-    uint64_t rows = sw_part_extent(&p->part, 0);
+    uint64_t rows = sw_part_extent(&p->held->part, 0);
     if (cut != 0 || (rows == 0 && p->n_bytes != 0))
         return false;
     if (rows == 0)
@@ -230,8 +230,7 @@ sw_status sw_target_add(sw_target_maker *maker, uint32_t tensor, const sw_held *
 
     SW_TRY(make_room(maker));
     sw_target_part *p = &target->parts[target->n_parts];
-    *p = (sw_target_part){
-        .tensor = tensor, .part = held->part, .owned = held->owned, .is_replica = held->is_replica};
+    *p = (sw_target_part){.tensor = tensor, .held = held};
     SW_TRY(sw_target_part_bytes(maker->source, t, &held->part, &p->n_bytes, maker->err));
     target->n_parts++;
     target->files[target->n_files - 1].n_parts++;

@@ -10,13 +10,11 @@
 #include "checkpoint/store.h"
 
 typedef struct sw_target_part {
-    uint32_t tensor; /* index in the source store */
-    bool is_replica;
+    const sw_held *held; /* in the dims of sw_store_dims(); the extents of its part are the shape as stored */
     uint64_t n_bytes;
-    uint64_t begin; /* from the start of the data section */
-    sw_part part;   /* in the dims of sw_store_dims(); its extents are the shape as stored */
-    sw_part owned;  /* as in a store's part */
-    uint64_t hash;  /* xxh3 of its bytes, filled by the copy */
+    uint64_t begin;  /* from the start of the data section */
+    uint64_t hash;   /* xxh3 of its bytes, filled by the copy */
+    uint32_t tensor; /* index in the source store */
 } sw_target_part;
 
 typedef struct sw_target_file {

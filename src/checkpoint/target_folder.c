@@ -19,8 +19,8 @@ typedef struct maker {
     sw_target_maker base;
     const sw_store *source;
     uint64_t most_bytes;
-    sw_part *wholes;   /* a tensor */
-    uint64_t *n_bytes; /* a tensor */
+    const sw_held **wholes; /* a tensor */
+    uint64_t *n_bytes;      /* a tensor */
     sw_error *err;
 } maker;
 
@@ -41,7 +41,7 @@ static sw_status measure(maker *m, sw_arena *arena)
     sw_map by_shape SW_AUTO(sw_map_clear) = {0};
     uint32_t n = m->source->n_tensors;
 
-    m->wholes = sw_alloc_zero((size_t)n + 1, sizeof *m->wholes);
+    m->wholes = sw_alloc_zero((size_t)n + 1, sizeof(sw_held *));
     m->n_bytes = sw_alloc_zero((size_t)n + 1, sizeof *m->n_bytes);
     if (m->wholes == NULL || m->n_bytes == NULL)
         return SW_FAIL(m->err, SW_E_NO_MEMORY, "", "no memory for the sizes of tensors");
@@ -52,9 +52,9 @@ static sw_status measure(maker *m, sw_arena *arena)
         if (at == NULL)
             return SW_FAIL(m->err, SW_E_NO_MEMORY, "", "no memory for the sizes of tensors");
         if (is_new)
-            SW_TRY(sw_part_whole(&m->wholes[i], t->shape->dims, t->shape->n_dims, arena, m->err));
+            SW_TRY(sw_held_whole(&m->wholes[i], t->shape->dims, t->shape->n_dims, arena, m->err));
         m->wholes[i] = m->wholes[*at];
-        SW_TRY(sw_target_part_bytes(m->source, t, &m->wholes[i], &m->n_bytes[i], m->err));
+        SW_TRY(sw_target_part_bytes(m->source, t, &m->wholes[i]->part, &m->n_bytes[i], m->err));
     }
     return SW_OK;
 }
@@ -113,8 +113,7 @@ static sw_status add_files(maker *m, bool of_state, uint32_t n)
         if (is_new)
             SW_TRY(open_file(m, of_state, ++number, n));
         filled = (is_new ? 0 : filled) + m->n_bytes[i];
-        sw_held held = {m->wholes[i], m->wholes[i], false};
-        SW_TRY(sw_target_add(&m->base, i, &held));
+        SW_TRY(sw_target_add(&m->base, i, m->wholes[i]));
     }
     for (uint32_t f = target->n_files - n; f < target->n_files; f++)
         SW_TRY(sw_target_lay_out(&m->base, f));

@@ -56,7 +56,6 @@ static sw_status no_memory(const sw_target_file *file, sw_error *err)
 
 static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_target_part *p)
 {
-    sw_held held = {p->part, p->owned, p->is_replica};
 
     sw_json_key_n(w, t->name, t->name_length);
     sw_json_begin_object(w);
@@ -66,7 +65,7 @@ static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_targ
         sw_json_put_u64(w, t->shape->dims[d]);
     sw_json_end_array(w);
     sw_json_key(w, "regions");
-    sw_regions_write(w, &held);
+    sw_regions_write(w, p->held);
     sw_json_end_object(w);
 }
 
@@ -130,7 +129,7 @@ static sw_status list_entries(entries *out, const sw_target *target, const sw_ta
     size_t n_dims = 0;
 
     for (uint32_t i = 0; i < file->n_parts; i++)
-        n_dims += parts[i].part.n_dims;
+        n_dims += parts[i].held->part.n_dims;
     out->list = sw_alloc_zero((size_t)file->n_parts + 1, sizeof *out->list);
     out->dims = sw_alloc_zero(n_dims + 1, sizeof *out->dims);
     if (out->list == NULL || out->dims == NULL)
@@ -138,7 +137,7 @@ static sw_status list_entries(entries *out, const sw_target *target, const sw_ta
     uint64_t *dims = out->dims;
     for (uint32_t i = 0; i < file->n_parts; i++) {
         const sw_store_tensor *t = &target->source->tensors[parts[i].tensor];
-        const sw_part *part = &parts[i].part;
+        const sw_part *part = &parts[i].held->part;
         out->list[i] = (sw_write_entry){.name = t->name,
                                         .name_length = t->name_length,
                                         .dtype = t->dtype_word,

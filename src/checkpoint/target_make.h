@@ -16,7 +16,8 @@ typedef struct sw_target_maker {
 sw_status sw_target_begin(sw_target_maker *maker, sw_target **out, const sw_store *source, uint32_t n_files,
                           sw_error *err);
 
-/* Append a part of tensor `tensor` to the last file. Refuses what cannot be cut there (see below). */
+/* Append a part of tensor `tensor` to the last file; `held` must outlive the target. Refuses what cannot be
+ * cut there (see below). */
 sw_status sw_target_add(sw_target_maker *maker, uint32_t tensor, const sw_held *held);
 
 /* Once a file has all of its parts: where they begin, and the sizes of header and data. */

@@ -210,7 +210,7 @@ static sw_status sort_tensors(maker *m)
 }
 
 /* What the file holds of a tensor; NULL in *out: nothing at all. */
-static sw_status held_of(maker *m, uint32_t tensor, sw_slice_coord at, sw_held *out, bool *is_held)
+static sw_status held_of(maker *m, uint32_t tensor, sw_slice_coord at, const sw_held **out)
 {
     const place *p = &m->places[tensor];
     const sw_facts *f = &m->plan->facts[p->facts];
@@ -230,9 +230,7 @@ static sw_status held_of(maker *m, uint32_t tensor, sw_slice_coord at, sw_held *
         }
         slice->is_made = true;
     }
-    *is_held = p->expert == NO_EXPERT || sw_slice_expert(out, &slice->held, (uint64_t)p->expert);
-    if (p->expert == NO_EXPERT)
-        *out = slice->held;
+    *out = p->expert == NO_EXPERT ? &slice->held : sw_slice_expert(slice, (uint64_t)p->expert);
     return SW_OK;
 }
 
@@ -257,11 +255,10 @@ static sw_status add_file(maker *m, uint32_t pp, bool is_expert, uint32_t tp, ui
         return sw_arena_fail(target->arena, "the names of the files", m->err);
     target->n_files++;
     for (uint32_t i = m->starts[key]; i < m->starts[key + 1]; i++) {
-        bool is_held = false;
-        sw_held held;
-        SW_TRY(held_of(m, m->order[i], at, &held, &is_held));
-        if (is_held)
-            SW_TRY(sw_target_add(&m->base, m->order[i], &held));
+        const sw_held *held = NULL;
+        SW_TRY(held_of(m, m->order[i], at, &held));
+        if (held != NULL)
+            SW_TRY(sw_target_add(&m->base, m->order[i], held));
     }
     if (file->n_parts == 0) { /* a stage without experts, say: no file */
         target->n_files--;

@@ -87,8 +87,8 @@ static sw_status check_owners(const sw_verifying *v, uint32_t tensor)
     if (owners == NULL)
         return SW_FAIL(v->err, SW_E_NO_MEMORY, "", "no memory for the parts of %.200s", t->name);
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts; i++) {
-        if (!v->store->parts[i].is_replica)
-            owners[n++] = v->store->parts[i].owned;
+        if (!v->store->parts[i].held->is_replica)
+            owners[n++] = v->store->parts[i].held->owned;
     }
     sw_status status = sw_parts_cover(owners, n, t->shape->dims, t->shape->n_dims, &covered, &twice, &why);
     if (status == SW_OK)

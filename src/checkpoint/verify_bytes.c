@@ -333,7 +333,7 @@ static void tell_unchecked(const work *w)
 
 static bool is_copy(const sw_store_part *p)
 {
-    return p->is_replica || !sw_part_equal(&p->part, &p->owned);
+    return p->held->is_replica || !sw_part_equal(&p->held->part, &p->held->owned);
 }
 
 static bool is_known(sw_part_state state)
@@ -353,12 +353,13 @@ static bool is_suspect(const sw_verifying *v, const sw_store_tensor *t, uint32_t
     if (!is_copy(&parts[copy]) || !is_known(v->sums[copy].state))
         return false;
     for (uint32_t i = t->first_part; i < t->first_part + t->n_parts && !is_equal; i++) {
-        if (i == copy || parts[i].is_replica || sw_part_overlap(&parts[i].part, &parts[copy].part) == 0)
+        if (i == copy || parts[i].held->is_replica ||
+            sw_part_overlap(&parts[i].held->part, &parts[copy].held->part) == 0)
             continue;
         if (!is_known(v->sums[i].state))
             return false;
         is_equal = !is_copy(&parts[i]) && v->sums[i].hash == v->sums[copy].hash &&
-                   sw_part_equal(&parts[i].part, &parts[copy].part);
+                   sw_part_equal(&parts[i].held->part, &parts[copy].held->part);
     }
     return !is_equal;
 }

@@ -42,12 +42,6 @@ typedef struct looking {
     uint32_t first;
 } looking;
 
-static bool is_same(const sw_held *said, const sw_store_part *p)
-{
-    return sw_part_equal(&said->part, &p->part) && said->is_replica == p->is_replica &&
-           (p->is_replica || sw_part_equal(&said->owned, &p->owned));
-}
-
 static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_error *err)
 {
     looking *l = user;
@@ -66,7 +60,7 @@ static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_err
         return SW_OK;
     bool is_right = record->n_dims == t->shape->n_dims &&
                     memcmp(record->dims, t->shape->dims, record->n_dims * sizeof *record->dims) == 0 &&
-                    is_same(&record->held, p);
+                    sw_held_equal(record->held, p->held);
     if (!is_right && l->n_others++ == 0)
         l->first = (uint32_t)(t - store->tensors);
     return SW_OK;
@@ -156,7 +150,7 @@ static sw_status look_at_sizes(const sw_verifying *v, const sw_store_tensor *t, 
         status = sw_target_part_bytes(store, t, &whole, &n_bytes, &why);
     }
     for (uint32_t i = t->first_part; bits % 8 != 0 && i < t->first_part + t->n_parts && status == SW_OK; i++)
-        status = sw_target_part_bytes(store, t, &store->parts[i].part, &n_bytes, &why);
+        status = sw_target_part_bytes(store, t, &store->parts[i].held->part, &n_bytes, &why);
     if (status != SW_OK)
         sw_verify_fault(v, "parts_differ", t->name, why.help, "%s", why.what);
     return SW_OK;
@@ -193,8 +187,7 @@ static const sw_store_tensor *compare_parts(const sw_store *store, const sw_targ
             const sw_target_part *want = &target->parts[target->files[f].first_part + i];
             const sw_store_tensor *t = &store->tensors[want->tensor];
             const sw_store_part *p = sw_store_part_in(store, t, f);
-            sw_held held = {want->part, want->owned, want->is_replica};
-            if (p == NULL || !is_same(&held, p))
+            if (p == NULL || !sw_held_equal(want->held, p->held))
                 return t;
         }
     }

@@ -28,9 +28,10 @@ static void check(const sw_store *store)
         for (uint32_t k = t->first_part; k < t->first_part + t->n_parts; k++) {
             const sw_store_part *p = &store->parts[k];
             require(p->file < store->n_files);
-            require(sw_part_fits(&p->part, t->shape->dims, t->shape->n_dims));
-            require(sw_part_elems(&p->part) <= t->shape->elems);
-            require(p->is_replica || sw_part_overlap(&p->part, &p->owned) == sw_part_elems(&p->owned));
+            require(sw_part_fits(&p->held->part, t->shape->dims, t->shape->n_dims));
+            require(sw_part_elems(&p->held->part) <= t->shape->elems);
+            require(p->held->is_replica ||
+                    sw_part_overlap(&p->held->part, &p->held->owned) == sw_part_elems(&p->held->owned));
         }
         sw_status status = sw_prove_tensor(store, i, &proof, &err);
         require(proof.covered <= t->shape->elems);

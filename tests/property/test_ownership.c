@@ -188,9 +188,8 @@ static void add_tensor(world *w, const char *fqn, param *p, int64_t expert, uint
     w->parts[i].begin = w->file.n_bytes;
     w->parts[i].n_bytes = shape->elems * 2;
     w->file.n_bytes += shape->elems * 2;
-    if (sw_part_whole(&w->parts[i].part, shape->dims, shape->n_dims, w->store.arena, NULL) != SW_OK)
+    if (sw_held_whole(&w->parts[i].held, shape->dims, shape->n_dims, w->store.arena, NULL) != SW_OK)
         fail_msg("no memory");
-    w->parts[i].owned = w->parts[i].part;
     w->origin[i] = p;
     w->expert[i] = expert;
     w->spec_of[i] = spec;
@@ -454,15 +453,15 @@ static bool file_is_right(const world *w, const sw_target *t, const sw_target_fi
         uint64_t place = 0;
         uint64_t ignored = 0;
         judge(w, tensor, e, f, &holds, &owns);
-        bool is_held = p != NULL && place_in(&p->part, shape, e, &place);
-        bool is_owned = is_held && !p->is_replica && place_in(&p->owned, shape, e, &ignored);
+        bool is_held = p != NULL && place_in(&p->held->part, shape, e, &place);
+        bool is_owned = is_held && !p->held->is_replica && place_in(&p->held->owned, shape, e, &ignored);
         if (is_held != holds || is_owned != owns)
             return false;
         if (is_held && place != next++)
             return false;
         n_owners[e] += is_owned;
     }
-    return p == NULL || (p->n_bytes == 2 * next && sw_part_elems(&p->part) == next);
+    return p == NULL || (p->n_bytes == 2 * next && sw_part_elems(&p->held->part) == next);
 }
 
 static bool target_is_right(const world *w, const sw_target *t)
@@ -511,11 +510,10 @@ static bool manifest_is_right(const world *w, const sw_target *t)
             const sw_store_part *q = &again.parts[read->first_part];
             while (q->file != f)
                 q++;
-            holds =
-                strcmp(read->name, w->store.tensors[p->tensor].name) == 0 && q->is_replica == p->is_replica &&
-                sw_part_elems(&q->part) == sw_part_elems(&p->part) &&
-                (sw_part_elems(&p->part) == 0 || (sw_part_equal(&q->part, &p->part) &&
-                                                  (p->is_replica || sw_part_equal(&q->owned, &p->owned))));
+            holds = strcmp(read->name, w->store.tensors[p->tensor].name) == 0 &&
+                    (sw_part_elems(&p->held->part) == 0
+                         ? sw_part_elems(&q->held->part) == 0 && q->held->is_replica == p->held->is_replica
+                         : sw_held_equal(q->held, p->held));
         }
     }
     if (err.status != SW_OK)
@@ -605,7 +603,7 @@ static bool copy_is_right(const world *w, const sw_store *from, const sw_target 
         uint32_t n = 0;
         for (uint32_t k = 0; k < t->n_parts; k++) {
             if (t->parts[k].tensor == i)
-                requests[n++] = (sw_copy_request){.part = &t->parts[k].part,
+                requests[n++] = (sw_copy_request){.part = &t->parts[k].held->part,
                                                   .n_bytes = t->parts[k].n_bytes,
                                                   .sink = collect_bytes,
                                                   .user = &bytes[k]};
@@ -657,11 +655,7 @@ static void make_sharded(sharded *s, const world *w, const sw_target *t, const s
             const sw_target_part *p = &t->parts[k];
             if (p->tensor != i)
                 continue;
-            s->parts[n++] = (sw_store_part){.begin = begin,
-                                            .n_bytes = p->n_bytes,
-                                            .part = p->part,
-                                            .owned = p->owned,
-                                            .is_replica = p->is_replica};
+            s->parts[n++] = (sw_store_part){.begin = begin, .n_bytes = p->n_bytes, .held = p->held};
         }
         s->tensors[i].n_parts = n - s->tensors[i].first_part;
     }
@@ -675,8 +669,10 @@ static bool merge_is_right(const world *w, const sharded *s)
     bool holds = sw_copy_filler_init(&filler, &s->store, 8, NULL) == SW_OK;
 
     for (uint32_t i = 0; holds && i < w->store.n_tensors; i++) {
-        const sw_copy_request request = {
-            .part = &w->parts[i].part, .n_bytes = w->parts[i].n_bytes, .sink = collect_bytes, .user = &bytes};
+        const sw_copy_request request = {.part = &w->parts[i].held->part,
+                                         .n_bytes = w->parts[i].n_bytes,
+                                         .sink = collect_bytes,
+                                         .user = &bytes};
         bytes.length = 0;
         holds = sw_copy_fill(&filler, &s->tensors[i], &request, 1, NULL) == SW_OK &&
                 bytes.length == w->parts[i].n_bytes;

@@ -178,6 +178,19 @@ sw_part case_part(copy_case *c, const case_split *split, uint32_t cell)
     return (sw_part){split->n_dims, along};
 }
 
+static const sw_held *held_of(copy_case *c, sw_part part, bool is_replica)
+{
+    sw_held *held = room(c, 1, sizeof *held);
+
+    *held = (sw_held){.part = part, .owned = part, .is_replica = is_replica};
+    return held;
+}
+
+void case_hold(copy_case *c, sw_store_part *stored, sw_part part, bool is_replica)
+{
+    stored->held = held_of(c, part, is_replica);
+}
+
 sw_store_part *case_add_part(copy_case *c, sw_part part, const uint8_t *bytes, uint64_t n_bytes)
 {
     sw_store *store = &c->store;
@@ -194,7 +207,8 @@ sw_store_part *case_add_part(copy_case *c, sw_part part, const uint8_t *bytes, u
     *file = (sw_store_file){.pp = 0, .tp = (int32_t)store->n_files, .ep = -1, .data_begin = begin - 3};
     file->path = sw_arena_copy(c->arena, path, strlen(path));
     assert_non_null(file->path);
-    *stored = (sw_store_part){.file = store->n_files++, .begin = 3, .n_bytes = n_bytes, .part = part};
+    *stored = (sw_store_part){.file = store->n_files++, .begin = 3, .n_bytes = n_bytes};
+    case_hold(c, stored, part, false);
     for (uint32_t i = 0; i < store->n_files; i++) /* each is the whole of the one there is */
         store->files[i].n_bytes = c->n_bytes;
     store->tensors[store->n_tensors - 1].n_parts++;
@@ -278,7 +292,8 @@ sw_target_part *case_want(copy_case *c, uint32_t tensor, sw_part part, uint64_t 
     sw_target_part *wanted = &c->target.parts[c->target.n_parts++];
 
     assert_true(c->target.n_parts <= CASE_PARTS);
-    *wanted = (sw_target_part){.tensor = tensor, .n_bytes = n_bytes, .begin = file->data_bytes, .part = part};
+    *wanted = (sw_target_part){
+        .tensor = tensor, .n_bytes = n_bytes, .begin = file->data_bytes, .held = held_of(c, part, false)};
     file->data_bytes += n_bytes;
     file->n_parts++;
     measure_header(c);

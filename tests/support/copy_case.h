@@ -65,6 +65,9 @@ uint32_t case_add_tensor(copy_case *c, const char *name, const char *dtype, uint
 /* One more stored part of the last tensor, in a new file, with these bytes. */
 sw_store_part *case_add_part(copy_case *c, sw_part part, const uint8_t *bytes, uint64_t n_bytes);
 
+/* What a stored part is said to hold from now on. */
+void case_hold(copy_case *c, sw_store_part *stored, sw_part part, bool is_replica);
+
 /* The bytes of a part of a tensor, in order, in the pieces in which the engine gives them to `sink`. Where
  * the file of rank `pick` has a copy it is taken; UINT32_MAX: the owners'. */
 sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const sw_part *part, uint32_t pick,

@@ -223,7 +223,8 @@ static void replicas_are_not_read_unless_they_are_picked(void **state)
     uint8_t *other = case_bytes(&c, dims, whole, 0, 32, &n);
     other[77] ^= 1;
     (void)case_add_tensor(&c, "w", "F32", 0, dims, whole);
-    case_add_part(&c, case_part(&c, whole, 0), other, n)->is_replica = true; /* file 1, tp 1 */
+    case_hold(&c, case_add_part(&c, case_part(&c, whole, 0), other, n), case_part(&c, whole, 0),
+              true); /* file 1 */
     want_cells(&c, 0, dims, whole, 32);
     sw_copy_result result = {0};
     assert_runs(&c, &result);
@@ -264,7 +265,7 @@ static void a_walk_takes_the_copy_of_the_file_it_is_told(void **state)
     uint8_t *other = case_bytes(&c, dims, whole, 0, 32, &n);
     other[77] ^= 1;
     (void)case_add_tensor(&c, "w", "F32", 0, dims, whole);
-    case_add_part(&c, case_part(&c, whole, 0), other, n)->is_replica = true;
+    case_hold(&c, case_add_part(&c, case_part(&c, whole, 0), other, n), case_part(&c, whole, 0), true);
     sw_part part = case_part(&c, whole, 0);
     gathered found = {.status = SW_OK};
     assert_int_equal(case_walk(&c.store, c.store.tensors, &part, 1, gather, &found, NULL), SW_OK);
@@ -489,11 +490,11 @@ static void stores_that_lie_are_refused(void **state)
             first->begin = UINT64_MAX - 8;
             break;
         case 3:
-            first->part = case_part(&c, case_whole(&c, wider, 2), 0);
+            case_hold(&c, first, case_part(&c, case_whole(&c, wider, 2), 0), false);
             break;
         case 4:
             first->is_missing = true;
-            c.store.parts[1].is_replica = true;
+            case_hold(&c, &c.store.parts[1], c.store.parts[1].held->part, true);
             break;
         case 5:
             first->is_missing = true;

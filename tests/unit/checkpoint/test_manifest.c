@@ -76,9 +76,9 @@ static void a_manifest_gives_files_tensors_parts_and_state(void **state)
     assert_int_equal(s.n_parts, 4);
     assert_true(s.parts[1].has_hash);
     assert_int_equal(s.parts[1].hash, 0x0123456789abcdee);
-    assert_int_equal(s.parts[1].part.along[0].ranges[0].begin, 2);
+    assert_int_equal(s.parts[1].held->part.along[0].ranges[0].begin, 2);
     assert_false(s.parts[2].has_hash);
-    assert_true(s.parts[3].is_replica);
+    assert_true(s.parts[3].held->is_replica);
     assert_true(s.parts[3].is_missing); /* its header was not read */
     assert_int_equal(s.state_length, strlen("{\"step\": 3, \"seed\": [1, 2]}"));
     assert_string_equal(s.state_json, "{\"step\": 3, \"seed\": [1, 2]}");

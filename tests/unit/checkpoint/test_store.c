@@ -99,7 +99,7 @@ static void a_folder_gives_every_tensor_whole(void **state)
     assert_int_equal(s->parts[z->first_part].n_bytes, 18);
     assert_int_equal(s->parts[z->first_part].file, 1);
     assert_int_equal(s->parts[0].n_bytes, 16);
-    assert_int_equal(sw_part_elems(&s->parts[sw_store_find(s, "a", 1)->first_part].part), 1);
+    assert_int_equal(sw_part_elems(&s->parts[sw_store_find(s, "a", 1)->first_part].held->part), 1);
     assert_null(sw_store_find(s, "c", 1));
     assert_int_equal(s->n_meta, 2);
     assert_string_equal(s->meta[1].key, "made_by");
@@ -300,11 +300,11 @@ static void a_sharded_folder_gives_parts_and_owners(void **state)
     assert_int_equal(s->files[1].tp, 1);
     const sw_store_tensor *q = sw_store_find(s, "model.layers.0.self_attn.q_proj.weight", 38);
     assert_int_equal(q->n_parts, 2);
-    assert_int_equal(s->parts[q->first_part + 1].part.along[0].ranges[0].begin, 4);
+    assert_int_equal(s->parts[q->first_part + 1].held->part.along[0].ranges[0].begin, 4);
     assert_true(s->parts[q->first_part + 1].has_hash);
     const sw_store_tensor *norm = sw_store_find(s, "model.norm.weight", 17);
-    assert_false(s->parts[norm->first_part].is_replica);
-    assert_true(s->parts[norm->first_part + 1].is_replica);
+    assert_false(s->parts[norm->first_part].held->is_replica);
+    assert_true(s->parts[norm->first_part + 1].held->is_replica);
     assert_string_equal(s->meta[1].key, "made_by"); /* of the model it was made from */
     sw_store_close(s);
     assert_string_equal(codes("sharded"), "");
@@ -430,9 +430,8 @@ static void without_a_manifest_the_files_tell_of_themselves(void **state)
         for (uint32_t k = 0; k < t->n_parts; k++) {
             const sw_store_part *p = &s->parts[t->first_part + k];
             const sw_store_part *q = &with->parts[u->first_part + k];
-            assert_true(sw_part_equal(&p->part, &q->part) && sw_part_equal(&p->owned, &q->owned));
+            assert_true(sw_held_equal(p->held, q->held));
             assert_true(p->begin == q->begin && p->n_bytes == q->n_bytes);
-            assert_int_equal(p->is_replica, q->is_replica);
             assert_false(p->has_hash);
         }
     }

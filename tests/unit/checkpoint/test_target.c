@@ -82,10 +82,11 @@ static const char *shapes(const made *m, const char *tensor)
                 continue;
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s ", used == 0 ? "" : ", ",
                                      (int)(strlen(file->name) - strlen(".safetensors")), file->name);
-            for (uint32_t d = 0; d < p->part.n_dims; d++)
+            for (uint32_t d = 0; d < p->held->part.n_dims; d++)
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, d == 0 ? "" : "x",
-                                         sw_part_extent(&p->part, d));
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s", p->is_replica ? " copy" : "");
+                                         sw_part_extent(&p->held->part, d));
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s", p->held->is_replica ? " copy" : "");
         }
     }
     return text;
