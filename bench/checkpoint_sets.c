@@ -87,22 +87,35 @@ static void write_data(int fd, const char *path, uint64_t at, uint64_t n_bytes)
     }
 }
 
-static void write_shard(const char *folder, const char *name, sw_write_entry *entries, size_t n_entries)
+static void listed_entry(void *user, size_t i, sw_write_entry *out)
 {
+    const sw_write_entry *const *entries = user;
+    *out = (*entries)[i];
+}
+
+static void write_shard(const char *folder, const char *name, const sw_write_entry *entries, size_t n_entries)
+{
+    const sw_write_header header = {.entry = listed_entry, .n_entries = n_entries, .user = &entries};
+    sw_buffer text = {0};
+    const sw_sink sink = sw_buffer_sink(&text);
+    char prefix[SW_SAFETENSORS_PREFIX];
     char path[PATH_BYTES];
-    sw_buffer header = {0};
+    uint64_t n_bytes = 0;
     uint64_t data_bytes = 0;
     sw_error err = {0};
     int fd = -1;
 
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    check(sw_safetensors_header(&header, entries, n_entries, NULL, 0, &data_bytes, &err), path, &err);
+    check(sw_safetensors_measure(&header, &n_bytes, &data_bytes, &err), path, &err);
+    sw_safetensors_prefix(n_bytes, prefix);
+    sw_buffer_append(&text, prefix, sizeof prefix);
+    check(sw_safetensors_write(&header, &sink, &err), path, &err);
     check(sw_disk_create(&fd, path, &err), path, &err);
-    check(sw_disk_pwrite(fd, path, header.bytes, header.length, 0, &err), path, &err);
-    write_data(fd, path, header.length, data_bytes);
+    check(sw_disk_pwrite(fd, path, text.bytes, text.length, 0, &err), path, &err);
+    write_data(fd, path, text.length, data_bytes);
     check(sw_disk_sync(fd, path, &err), path, &err);
     check(sw_disk_close(&fd, path, &err), path, &err);
-    sw_buffer_clear(&header);
+    sw_buffer_clear(&text);
 }
 
 static sw_write_entry entry_of(sw_arena *arena, const shape_of *shape, const char *prefix)
@@ -196,16 +209,13 @@ static const sw_held *held_of(sw_arena *arena, sw_target_part *stored, const sw_
 static void lay_out(sw_target *target, uint32_t number)
 {
     sw_target_file *file = &target->files[number];
-    sw_buffer header = {0};
     sw_error err = {0};
 
     for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
         target->parts[i].begin = file->data_bytes;
         file->data_bytes += target->parts[i].n_bytes;
     }
-    check(sw_target_header(target, number, &header, &err), file->name, &err);
-    file->header_bytes = header.length;
-    sw_buffer_clear(&header);
+    check(sw_target_header_measure(target, number, &file->header_bytes, &err), file->name, &err);
 }
 
 sw_target *bench_cut(const sw_store *source, uint32_t n_files, uint32_t dim)

@@ -1,5 +1,7 @@
 # Helpers that turn files and folders of tests/ into CTest tests. Every test has a label: the kind of test.
 
+set(SW_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take; sanitizers that are slow need more")
+
 # One cmocka program: `label`.`folder`.`file`.
 function(sw_cmocka_test label folder source)
   get_filename_component(stem "${source}" NAME_WE)
@@ -15,7 +17,7 @@ function(sw_cmocka_test label folder source)
     SW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SW_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE sw_flags ${sw_test_libraries} PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SW_TEST_TIMEOUT})
 endfunction()
 
 # A library for the tests of --plugin: tests/plugins/<name>.so.
@@ -35,7 +37,7 @@ function(sw_fuzz_replay source)
   target_include_directories(fuzz.${stem} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
   target_link_libraries(fuzz.${stem} PRIVATE sw_flags ${sw_test_libraries})
   add_test(NAME fuzz.${stem} COMMAND fuzz.${stem} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${stem}")
-  set_tests_properties(fuzz.${stem} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(fuzz.${stem} PROPERTIES LABELS fuzz TIMEOUT ${SW_TEST_TIMEOUT})
 endfunction()
 
 # The same target as a libFuzzer program: fuzz-<name>.

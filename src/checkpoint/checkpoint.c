@@ -22,6 +22,7 @@
 #include "checkpoint/publish.h"
 #include "model/shards.h"
 #include "plan/plan_data.h"
+#include "plan/plan_write.h"
 #include "plan/report.h"
 
 enum { SHOWN_RANKS = 16 };
@@ -35,8 +36,7 @@ typedef struct job {
     sw_publication publication;
     sw_proof proof;
     sw_checkpoint_result result;
-    char *plan_json;
-    size_t plan_length;
+    uint64_t plan_bytes; /* of plan.json */
     sw_error *err;
 } job;
 
@@ -45,7 +45,6 @@ static void clear_job(job *j)
     sw_publish_drop(&j->publication);
     sw_target_destroy(j->target);
     sw_store_close(j->source);
-    sw_text_free(j->plan_json);
 }
 
 static void clear_buffer(sw_buffer *buffer)
@@ -167,7 +166,7 @@ static sw_status check_source(job *j)
 static sw_status begin_writing(job *j, const char *out)
 {
     uint64_t need = sw_target_bytes(j->target) + sw_carry_bytes(j->source) + j->source->state_length +
-                    j->plan_length + SMALL_FILES_BYTES;
+                    j->plan_bytes + SMALL_FILES_BYTES;
 
     for (uint32_t f = 0; f < j->target->n_files; f++)
         need += j->target->files[f].header_bytes; /* the manifest or index: about as much as the headers */
@@ -238,17 +237,58 @@ static sw_status append_piece(void *user, const void *bytes, size_t n_bytes, sw_
     return SW_OK;
 }
 
-static sw_status write_manifest(job *j)
+static sw_status put_plan(job *j, const sw_sink *sink)
 {
-    growing file SW_AUTO(drop_growing) = {.path = sw_path_in(j->publication.partial, SW_MANIFEST_NAME),
-                                          .fd = -1};
+    return sw_plan_write_to(j->target->plan, sink, j->err);
+}
+
+static sw_status put_manifest(job *j, const sw_sink *sink)
+{
+    return sw_manifest_write(j->target, sink, j->err);
+}
+
+/* A file of a text that is too large to be held. */
+static sw_status write_grown(job *j, const char *name, sw_status (*put)(job *, const sw_sink *))
+{
+    growing file SW_AUTO(drop_growing) = {.path = sw_path_in(j->publication.partial, name), .fd = -1};
+    const sw_sink sink = {append_piece, &file};
 
     if (file.path == NULL)
-        return SW_FAIL(j->err, SW_E_NO_MEMORY, "", "no memory for the manifest's path");
+        return SW_FAIL(j->err, SW_E_NO_MEMORY, "", "no memory for the path of %s", name);
     SW_TRY(sw_disk_create(&file.fd, file.path, j->err));
-    SW_TRY(sw_manifest_write(j->target, append_piece, &file, j->err));
+    SW_TRY(put(j, &sink));
     j->result.bytes_written += file.n_bytes;
     return sw_disk_close(&file.fd, file.path, j->err); /* publishing syncs it */
+}
+
+/* The length and checksum of plan.json before it is written: what it needs must be free, and the manifest
+ * says what it is. */
+typedef struct measure {
+    sw_hasher hasher;
+    uint64_t n_bytes;
+} measure;
+
+static sw_status take_measure(void *user, const void *bytes, size_t n_bytes, sw_error *err)
+{
+    measure *m = user;
+
+    (void)err;
+    sw_hasher_add(&m->hasher, bytes, n_bytes);
+    m->n_bytes += n_bytes;
+    return SW_OK;
+}
+
+static sw_status measure_plan(job *j)
+{
+    measure m = {.n_bytes = 0};
+    const sw_sink sink = {take_measure, &m};
+
+    sw_hasher_begin(&m.hasher);
+    SW_TRY(put_plan(j, &sink));
+    j->target->has_plan_hash = true;
+    j->target->plan_hash = sw_hasher_end(&m.hasher);
+    j->plan_bytes = m.n_bytes;
+    return SW_OK;
 }
 
 static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_checkpoint_result *result)
@@ -256,14 +296,12 @@ static sw_status write_sharded(job *j, const sw_plan *plan, const char *out, sw_
     SW_TRY(sw_target_of_plan(&j->target, j->source, plan, j->err));
     SW_TRY(sw_prove_target(j->source, j->target, &j->proof, j->err));
     SW_TRY(sw_group_order_check(j->source, j->target, &j->result.bytes_read, j->err));
-    SW_TRY(sw_plan_json(plan, &j->plan_json, &j->plan_length, j->err));
-    j->target->has_plan_hash = true;
-    j->target->plan_hash = sw_hash(j->plan_json, j->plan_length, 0);
+    SW_TRY(measure_plan(j));
     SW_TRY(begin_writing(j, out));
     SW_TRY(copy(j));
     SW_TRY(sw_prove_copies(j->source, j->target, j->err));
-    SW_TRY(write_small(j, SW_PLAN_NAME, j->plan_json, j->plan_length));
-    SW_TRY(write_manifest(j));
+    SW_TRY(write_grown(j, SW_PLAN_NAME, put_plan));
+    SW_TRY(write_grown(j, SW_MANIFEST_NAME, put_manifest));
     return end(j, result);
 }
 

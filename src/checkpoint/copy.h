@@ -32,8 +32,4 @@ typedef struct sw_copy_result {
 sw_status sw_copy_run(const sw_store *source, sw_target *target, const char *folder,
                       const sw_copy_options *options, sw_copy_result *result, sw_error *err);
 
-/* Gets the bytes of a part in order, in pieces of bounded size; a status that is not SW_OK ends the filling.
- */
-typedef sw_status sw_copy_sink_fn(void *user, const void *bytes, size_t n_bytes, sw_error *err);
-
 #endif

@@ -24,7 +24,7 @@ typedef struct sw_copy_request {
     const sw_part *part;
     uint64_t n_bytes; /* that the part must have (SW_E_FORMAT), or SW_COPY_ANY_BYTES */
     uint64_t offset;  /* where its first byte goes in a file: pieces begin at pages of the file if they can */
-    sw_copy_sink_fn *sink;
+    sw_sink_fn *sink;
     void *user;
 } sw_copy_request;
 

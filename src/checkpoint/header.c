@@ -70,7 +70,7 @@ static sw_status walk_meta(sw_json *json, const sw_header_visitor *visitor, sw_e
 
     (void)sw_json_enter_object(json);
     while (sw_json_next_key(json, &key)) {
-        if (!sw_json_string(json, &value))
+        if (!sw_json_raw_string(json, &value))
             break;
         if (visitor->on_meta != NULL)
             SW_TRY(visitor->on_meta(visitor->user, key, value, err));

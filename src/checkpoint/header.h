@@ -16,10 +16,12 @@ typedef struct sw_header_tensor {
     uint64_t end;
 } sw_header_tensor;
 
-/* Who wants to know. Either function may be NULL; texts are good during the call. */
+/* Who wants to know. Either function may be NULL; texts are good during the call. A value of the metadata can
+ * be as large as the header: it comes with its escapes in it (sw_json_decode()), and is good as long as the
+ * map. */
 typedef struct sw_header_visitor {
     void *user;
-    sw_status (*on_meta)(void *user, sw_json_text key, sw_json_text value, sw_error *err);
+    sw_status (*on_meta)(void *user, sw_json_text key, sw_json_text raw, sw_error *err);
     sw_status (*on_tensor)(void *user, const sw_header_tensor *tensor, sw_error *err);
 } sw_header_visitor;
 

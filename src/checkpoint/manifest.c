@@ -10,8 +10,6 @@
 #include "checkpoint/regions.h"
 #include "io/json_write.h"
 
-enum { PIECE_BYTES = 1 << 20 };
-
 static void put_u64(sw_json_writer *w, const char *key, uint64_t value)
 {
     sw_json_key(w, key);
@@ -99,25 +97,15 @@ static void put_tensor(sw_json_writer *w, const sw_store_tensor *t, const sw_tar
     sw_json_end_object(w);
 }
 
-/* Give away what is there; the writer goes on in the empty buffer. */
-static sw_status hand_over(sw_buffer *text, sw_manifest_sink_fn *sink, void *user, sw_error *err)
-{
-    if (text->failed)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the manifest");
-    SW_TRY(sink(user, text->bytes, text->length, err));
-    text->length = 0;
-    return SW_OK;
-}
-
-sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, void *user, sw_error *err)
+sw_status sw_manifest_write(const sw_target *target, const sw_sink *sink, sw_error *err)
 {
     const sw_store *source = target->source;
     sw_target_order by SW_AUTO(sw_target_order_clear) = {0};
-    sw_buffer text SW_AUTO(sw_buffer_clear) = {0};
+    sw_buffer room SW_AUTO(sw_buffer_clear) = {0};
     sw_json_writer w;
 
     SW_TRY(sw_target_order_make(&by, target, source->n_tensors, err));
-    sw_json_write_init(&w, &text, false);
+    sw_json_write_to(&w, &room, false, sink, err);
     sw_json_begin_object(&w);
     sw_json_key(&w, "format");
     sw_json_put_string(&w, SW_FORMAT_WORD);
@@ -134,13 +122,10 @@ sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, 
     }
     sw_json_key(&w, "tensors");
     sw_json_begin_object(&w);
-    for (uint32_t i = 0; i < source->n_tensors; i++) {
+    for (uint32_t i = 0; i < source->n_tensors; i++)
         put_tensor(&w, &source->tensors[i], target, &by, i);
-        if (text.length >= PIECE_BYTES)
-            SW_TRY(hand_over(&text, sink, user, err));
-    }
     sw_json_end_object(&w);
     sw_json_end_object(&w);
-    sw_buffer_putc(&text, '\n');
-    return hand_over(&text, sink, user, err);
+    sw_buffer_putc(&room, '\n');
+    return sw_json_write_end(&w);
 }

@@ -9,11 +9,8 @@
 
 enum { SW_MANIFEST_VERSION = 1 };
 
-/* Gets the manifest piece by piece: that of a large model is too large to be held. */
-typedef sw_status sw_manifest_sink_fn(void *user, const void *bytes, size_t n_bytes, sw_error *err);
-
 /* The manifest of a target of a plan, whose hashes are filled in. */
-sw_status sw_manifest_write(const sw_target *target, sw_manifest_sink_fn *sink, void *user, sw_error *err);
+sw_status sw_manifest_write(const sw_target *target, const sw_sink *sink, sw_error *err);
 
 /* Fill a sharded store from its manifest: files (sizes still unchecked), tensors, parts, state. */
 sw_status sw_manifest_read(sw_store *store, sw_file_map map, const char *path, sw_error *err);

@@ -33,42 +33,64 @@ sw_status sw_expect_own_file(const char *path, sw_error *err)
                                             : "a pipe, socket or device");
 }
 
-static sw_status keep(sw_json_text *out, const sw_rank_file *file, sw_json_text value, const char *path,
-                      sw_error *err)
+sw_status sw_rank_file_text(const sw_rank_file *file, sw_json_text raw, sw_json_text *out, sw_error *err)
 {
-    const char *copy = sw_arena_copy(file->list.arena, value.bytes, value.length);
-
-    if (copy == NULL)
-        return sw_arena_fail(file->list.arena, path, err);
-    *out = (sw_json_text){copy, value.length};
-    return SW_OK;
+    return sw_json_decode(raw, out, file->list.arena, "metadata", err);
 }
 
-static sw_status visit_meta(void *user, sw_json_text key, sw_json_text value, sw_error *err)
+static bool read_format(sw_rank_file *file, sw_json_text value)
 {
-    const walking *w = user;
-    sw_rank_file *file = w->file;
-    bool is_right = true;
+    return file->has_format = sw_json_text_is(value, SW_META_FORMAT_VALUE);
+}
 
-    if (sw_json_text_is(key, SW_META_FORMAT))
-        file->has_format = is_right = sw_json_text_is(value, SW_META_FORMAT_VALUE);
-    else if (sw_json_text_is(key, SW_META_COORD))
-        file->has_coord = is_right = sw_coord_parse(&file->coord, value.bytes, value.length);
-    else if (sw_json_text_is(key, SW_META_RUN))
-        file->has_run = is_right = sw_hex_parse(&file->run, value.bytes, value.length);
-    else if (sw_json_text_is(key, SW_META_FINGERPRINT))
-        is_right = sw_hex_parse(&file->fingerprint, value.bytes, value.length);
-    else if (sw_json_text_is(key, SW_META_SLICES))
-        return keep(&file->slices, file, value, w->path, err);
-    else if (sw_json_text_is(key, SW_META_LAYOUT))
-        return keep(&file->layout, file, value, w->path, err);
-    else
-        return sw_opening_meta(w->o, key, value);
-    if (is_right)
+static bool read_coord(sw_rank_file *file, sw_json_text value)
+{
+    return file->has_coord = sw_coord_parse(&file->coord, value.bytes, value.length);
+}
+
+static bool read_run(sw_rank_file *file, sw_json_text value)
+{
+    return file->has_run = sw_hex_parse(&file->run, value.bytes, value.length);
+}
+
+static bool read_fingerprint(sw_rank_file *file, sw_json_text value)
+{
+    return sw_hex_parse(&file->fingerprint, value.bytes, value.length);
+}
+
+static sw_status visit_meta(void *user, sw_json_text key, sw_json_text raw, sw_error *err)
+{
+    static const struct {
+        const char *key;
+        bool (*read)(sw_rank_file *file, sw_json_text value);
+    } short_ones[] = {
+        {SW_META_FORMAT,      read_format     },
+        {SW_META_COORD,       read_coord      },
+        {SW_META_RUN,         read_run        },
+        {SW_META_FINGERPRINT, read_fingerprint},
+    };
+    const walking *w = user;
+    sw_json_text value;
+
+    if (sw_json_text_is(key, SW_META_SLICES)) {
+        w->file->slices = raw;
         return SW_OK;
-    return SW_FAIL(err, SW_E_FORMAT, "read it with the program that wrote it",
-                   "%s: %.*s is '%.*s', which this program cannot read", w->path, (int)key.length, key.bytes,
-                   (int)(value.length < 100 ? value.length : 100), value.bytes);
+    }
+    if (sw_json_text_is(key, SW_META_LAYOUT)) {
+        w->file->layout = raw;
+        return SW_OK;
+    }
+    for (size_t i = 0; i < SW_COUNT(short_ones); i++) {
+        if (!sw_json_text_is(key, short_ones[i].key))
+            continue;
+        SW_TRY(sw_rank_file_text(w->file, raw, &value, err));
+        if (short_ones[i].read(w->file, value))
+            return SW_OK;
+        return SW_FAIL(err, SW_E_FORMAT, "read it with the program that wrote it",
+                       "%s: %.*s is '%.*s', which this program cannot read", w->path, (int)key.length,
+                       key.bytes, (int)(value.length < 100 ? value.length : 100), value.bytes);
+    }
+    return sw_opening_meta(w->o, key, raw);
 }
 
 static sw_status visit_tensor(void *user, const sw_header_tensor *tensor, sw_error *err)

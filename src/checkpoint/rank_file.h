@@ -21,7 +21,7 @@ typedef struct sw_rank_file {
     bool has_run;
     uint64_t fingerprint; /* 0 when it says none */
     uint64_t run;
-    sw_json_text slices; /* JSON, in the list's arena; no bytes: none */
+    sw_json_text slices; /* JSON in a raw string of the header, see sw_rank_file_text(); no bytes: none */
     sw_json_text layout;
 } sw_rank_file;
 
@@ -33,6 +33,10 @@ sw_status sw_expect_own_file(const char *path, sw_error *err);
  * when it is not there, SW_E_FORMAT.
  */
 sw_status sw_rank_file_open(sw_rank_file *out, sw_opening *o, const char *path);
+
+/* The JSON of `slices` or `layout`, until the file is closed. SW_E_NO_MEMORY. */
+sw_status sw_rank_file_text(const sw_rank_file *file, sw_json_text raw, sw_json_text *out, sw_error *err);
+
 void sw_rank_file_close(sw_rank_file *file);
 
 #endif

@@ -88,10 +88,11 @@ static bool is_text(sw_json_text text)
     return memchr(text.bytes, '\0', text.length) == NULL;
 }
 
-sw_status sw_opening_meta(sw_opening *o, sw_json_text key, sw_json_text value)
+sw_status sw_opening_meta(sw_opening *o, sw_json_text key, sw_json_text raw)
 {
     sw_store *store = o->store;
-    size_t n_bytes = key.length + value.length;
+    size_t n_bytes = key.length + raw.length;
+    sw_json_text value;
 
     if ((key.length >= 3 && memcmp(key.bytes, "sw.", 3) == 0) || !is_text(key))
         return SW_OK;
@@ -108,10 +109,11 @@ sw_status sw_opening_meta(sw_opening *o, sw_json_text key, sw_json_text value)
         return SW_OK; /* remarks of a tool, not tensors: the rest is let go */
     sw_store_meta *m = &store->meta[store->n_meta];
     m->key = sw_arena_copy(store->arena, key.bytes, key.length);
-    m->value = sw_arena_copy(store->arena, value.bytes, value.length);
-    m->value_length = value.length;
-    if (m->key == NULL || m->value == NULL)
+    if (m->key == NULL)
         return sw_opening_no_memory(o);
+    SW_TRY(sw_json_decode(raw, &value, store->arena, store->path, o->err));
+    m->value = value.bytes;
+    m->value_length = value.length;
     store->n_meta++;
     return SW_OK;
 }

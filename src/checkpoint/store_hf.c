@@ -90,12 +90,12 @@ static sw_status read_state_files(sw_opening *o)
 
 /* ---- files ---- */
 
-static sw_status visit_meta(void *user, sw_json_text key, sw_json_text value, sw_error *err)
+static sw_status visit_meta(void *user, sw_json_text key, sw_json_text raw, sw_error *err)
 {
     const walking *w = user;
 
     (void)err;
-    return sw_opening_meta(w->o, key, value);
+    return sw_opening_meta(w->o, key, raw);
 }
 
 static sw_status visit_tensor(void *user, const sw_header_tensor *tensor, sw_error *err)

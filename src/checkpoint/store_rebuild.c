@@ -113,9 +113,11 @@ static sw_status read_slices(builder *b, const sw_rank_file *file, uint32_t f, u
 {
     sw_regions_reader regions SW_AUTO(sw_regions_reader_clear) = {.arena = b->o->store->arena};
     placing p = {b, file, f, 0};
+    sw_json_text slices;
 
+    SW_TRY(sw_rank_file_text(file, file->slices, &slices, b->o->err));
     sw_status status =
-        sw_slices_read(file->slices, b->o->store->files[f].path, &regions, take_slice, &p, b->o->err);
+        sw_slices_read(slices, b->o->store->files[f].path, &regions, take_slice, &p, b->o->err);
     *n_placed = p.n_placed;
     return status;
 }

@@ -241,15 +241,14 @@ sw_status sw_target_lay_out(sw_target_maker *maker, uint32_t number)
 {
     sw_target *target = maker->target;
     sw_target_file *file = &target->files[number];
-    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
     uint64_t at = 0;
 
-    SW_TRY(sw_target_header(target, number, &header, maker->err)); /* which has told of what overflows */
+    /* which has told of what overflows */
+    SW_TRY(sw_target_header_measure(target, number, &file->header_bytes, maker->err));
     for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
         target->parts[i].begin = at;
         at += target->parts[i].n_bytes;
     }
     file->data_bytes = at;
-    file->header_bytes = header.length;
     return SW_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef SW_CHECKPOINT_TARGET_H
 #define SW_CHECKPOINT_TARGET_H
 
-#include "base/buffer.h"
+#include "base/sink.h"
 #include "checkpoint/store.h"
 
 typedef struct sw_target_part {
@@ -53,8 +53,13 @@ sw_status sw_target_of_folder(sw_target **out, const sw_store *source, uint64_t 
 /* The number of the run, once the hashes of all parts are filled in: equal bytes give equal numbers. */
 void sw_target_number_run(sw_target *target);
 
-/* Append the header of a file, the 8-byte length first. SW_E_LIMIT, SW_E_NO_MEMORY. */
-sw_status sw_target_header(const sw_target *target, uint32_t number, sw_buffer *out, sw_error *err);
+/* Bytes of the header of a file, the 8-byte length in front included. SW_E_LIMIT, SW_E_NO_MEMORY. */
+sw_status sw_target_header_measure(const sw_target *target, uint32_t number, uint64_t *header_bytes,
+                                   sw_error *err);
+
+/* The header without that length, to `sink`. */
+sw_status sw_target_header_write(const sw_target *target, uint32_t number, const sw_sink *sink,
+                                 sw_error *err);
 
 /* model.safetensors.index.json of a Hugging Face folder. */
 sw_status sw_target_index(sw_buffer *out, const sw_target *target, sw_error *err);

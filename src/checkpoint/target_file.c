@@ -6,8 +6,7 @@
 #include "base/checked.h"
 #include "base/disk.h"
 #include "base/status.h"
-
-enum { LENGTH_BYTES = 8 }; /* of the header's length, in front of it */
+#include "io/safetensors_write.h"
 
 static void close_file(const int *file)
 {
@@ -28,15 +27,32 @@ sw_status sw_target_file_create(const sw_target *target, uint32_t number, const 
     return sw_disk_close(&fd, path, err);
 }
 
+/* A file while its header goes into it. */
+typedef struct open_file {
+    const char *path;
+    int fd;
+    uint64_t at;
+} open_file;
+
+static sw_status write_piece(void *user, const void *bytes, size_t n_bytes, sw_error *err)
+{
+    open_file *file = user;
+
+    SW_TRY(sw_disk_pwrite(file->fd, file->path, bytes, n_bytes, file->at, err));
+    file->at += n_bytes;
+    return SW_OK;
+}
+
 sw_status sw_target_file_seal(const sw_target *target, uint32_t number, const char *path, sw_error *err)
 {
-    sw_buffer header SW_AUTO(sw_buffer_clear) = {0};
     int fd SW_AUTO(close_file) = -1;
+    char prefix[SW_SAFETENSORS_PREFIX];
 
-    SW_TRY(sw_target_header(target, number, &header, err));
     SW_TRY(sw_disk_open(&fd, path, err));
-    SW_TRY(sw_disk_pwrite(fd, path, header.bytes + LENGTH_BYTES, header.length - LENGTH_BYTES, LENGTH_BYTES,
-                          err));
-    SW_TRY(sw_disk_pwrite(fd, path, header.bytes, LENGTH_BYTES, 0, err));
+    open_file file = {path, fd, SW_SAFETENSORS_PREFIX};
+    const sw_sink sink = {write_piece, &file};
+    SW_TRY(sw_target_header_write(target, number, &sink, err));
+    sw_safetensors_prefix(target->files[number].header_bytes, prefix); /* last: without it there is no file */
+    SW_TRY(sw_disk_pwrite(fd, path, prefix, sizeof prefix, 0, err));
     return sw_disk_close(&fd, path, err);
 }

@@ -15,47 +15,28 @@
 
 enum { OUR_KEYS = 6 };
 
-/* What our keys say. */
-typedef struct metadata {
-    sw_buffer slices;
-    sw_buffer layout;
+/* The header of one file while it is written. */
+typedef struct heading {
+    const sw_target *target;
+    const sw_target_file *file;
+    sw_write_meta *keys;
+    size_t n_keys;
     char fingerprint[SW_HEX_BYTES];
     char run[SW_HEX_BYTES];
     char coord[SW_COORD_TEXT_BYTES];
-} metadata;
+    uint64_t dims[SW_MAX_DIMS]; /* of the entry that was asked for last */
+} heading;
 
-static void clear_metadata(metadata *meta)
+static void clear_heading(heading *h)
 {
-    sw_buffer_clear(&meta->slices);
-    sw_buffer_clear(&meta->layout);
+    sw_free(h->keys);
 }
 
-/* The tensors of a file, as the writer of the format wants them. */
-typedef struct entries {
-    sw_write_entry *list;
-    uint64_t *dims; /* of all of them */
-} entries;
+/* ---- what our keys say of every tensor ---- */
 
-static void clear_entries(entries *e)
+static void put_slice(sw_json_writer *w, const heading *h, const sw_target_part *p)
 {
-    sw_free(e->list);
-    sw_free(e->dims);
-}
-
-static void drop_meta(sw_write_meta **meta)
-{
-    sw_free(*meta);
-}
-
-static sw_status no_memory(const sw_target_file *file, sw_error *err)
-{
-    return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory for its header", file->name);
-}
-
-/* ---- our keys ---- */
-
-static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_target_part *p)
-{
+    const sw_store_tensor *t = &h->target->source->tensors[p->tensor];
 
     sw_json_key_n(w, t->name, t->name_length);
     sw_json_begin_object(w);
@@ -69,104 +50,127 @@ static void put_slice(sw_json_writer *w, const sw_store_tensor *t, const sw_targ
     sw_json_end_object(w);
 }
 
-static sw_status describe(metadata *meta, const sw_target *target, const sw_target_file *file, sw_error *err)
+static void put_layout(sw_json_writer *w, const heading *h, const sw_target_part *p)
 {
-    sw_json_writer slices;
-    sw_json_writer layout;
+    const sw_target *target = h->target;
 
-    sw_json_write_init(&slices, &meta->slices, true);
-    sw_json_write_init(&layout, &meta->layout, true);
-    sw_json_begin_object(&slices);
-    sw_json_begin_object(&layout);
-    for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
-        const sw_target_part *p = &target->parts[i];
-        const sw_store_tensor *t = &target->source->tensors[p->tensor];
-        put_slice(&slices, t, p);
-        sw_layout_text_put(&layout, t, &target->plan->facts[target->facts[p->tensor]]);
-    }
-    sw_json_end_object(&slices);
-    sw_json_end_object(&layout);
-    sw_hex_text(target->plan->fingerprint, meta->fingerprint);
-    sw_hex_text(target->run, meta->run);
-    sw_coord_text((sw_coord){file->pp, file->tp, file->ep}, meta->coord);
-    return meta->slices.failed || meta->layout.failed ? no_memory(file, err) : SW_OK;
+    sw_layout_text_put(w, &target->source->tensors[p->tensor],
+                       &target->plan->facts[target->facts[p->tensor]]);
 }
 
-/* Ours first, then what the source had; "format" is what other readers look for. NULL without memory. */
-static sw_write_meta *list_keys(const sw_target *target, const metadata *ours, size_t *n)
+/* One JSON object with what `put` says of each part of the file. */
+static sw_status put_parts(const heading *h,
+                           void (*put)(sw_json_writer *, const heading *, const sw_target_part *),
+                           const sw_sink *into, sw_error *err)
 {
-    const sw_store *source = target->source;
-    sw_write_meta *all = sw_alloc_zero(OUR_KEYS + (size_t)source->n_meta + 1, sizeof *all);
+    sw_buffer room SW_AUTO(sw_buffer_clear) = {0};
+    sw_json_writer w;
+
+    sw_json_write_to(&w, &room, true, into, err);
+    sw_json_begin_object(&w);
+    for (uint32_t i = 0; i < h->file->n_parts; i++)
+        put(&w, h, &h->target->parts[h->file->first_part + i]);
+    sw_json_end_object(&w);
+    return sw_json_write_end(&w);
+}
+
+static sw_status put_slices(void *user, const sw_sink *into, sw_error *err)
+{
+    return put_parts(user, put_slice, into, err);
+}
+
+static sw_status put_layouts(void *user, const sw_sink *into, sw_error *err)
+{
+    return put_parts(user, put_layout, into, err);
+}
+
+/* ---- keys ---- */
+
+static void add_key(heading *h, const char *key, const char *value, size_t length)
+{
+    h->keys[h->n_keys++] = (sw_write_meta){.key = key, .value = value, .value_length = length};
+}
+
+static void add_our_keys(heading *h)
+{
+    sw_hex_text(h->target->plan->fingerprint, h->fingerprint);
+    sw_hex_text(h->target->run, h->run);
+    sw_coord_text((sw_coord){h->file->pp, h->file->tp, h->file->ep}, h->coord);
+    add_key(h, SW_META_FORMAT, SW_META_FORMAT_VALUE, strlen(SW_META_FORMAT_VALUE));
+    add_key(h, SW_META_FINGERPRINT, h->fingerprint, strlen(h->fingerprint));
+    add_key(h, SW_META_RUN, h->run, strlen(h->run));
+    add_key(h, SW_META_COORD, h->coord, strlen(h->coord));
+    h->keys[h->n_keys++] = (sw_write_meta){.key = SW_META_SLICES, .put = put_slices};
+    h->keys[h->n_keys++] = (sw_write_meta){.key = SW_META_LAYOUT, .put = put_layouts};
+}
+
+/* Ours first, then what the source had; "format" is what other readers look for. */
+static sw_status list_keys(heading *h, sw_error *err)
+{
+    const sw_store *source = h->target->source;
     bool has_format = false;
 
-    *n = 0;
-    if (all == NULL)
-        return NULL;
-    if (target->plan != NULL) {
-        all[(*n)++] = (sw_write_meta){SW_META_FORMAT, SW_META_FORMAT_VALUE, strlen(SW_META_FORMAT_VALUE)};
-        all[(*n)++] = (sw_write_meta){SW_META_FINGERPRINT, ours->fingerprint, strlen(ours->fingerprint)};
-        all[(*n)++] = (sw_write_meta){SW_META_RUN, ours->run, strlen(ours->run)};
-        all[(*n)++] = (sw_write_meta){SW_META_COORD, ours->coord, strlen(ours->coord)};
-        all[(*n)++] = (sw_write_meta){SW_META_SLICES, ours->slices.bytes, ours->slices.length};
-        all[(*n)++] = (sw_write_meta){SW_META_LAYOUT, ours->layout.bytes, ours->layout.length};
-    }
+    h->keys = sw_alloc_zero(OUR_KEYS + (size_t)source->n_meta + 1, sizeof *h->keys);
+    if (h->keys == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the keys of a header");
+    if (h->target->plan != NULL)
+        add_our_keys(h);
     for (uint32_t i = 0; i < source->n_meta; i++) {
         const sw_store_meta *m = &source->meta[i];
         has_format = has_format || strcmp(m->key, "format") == 0;
-        all[(*n)++] = (sw_write_meta){m->key, m->value, m->value_length};
+        add_key(h, m->key, m->value, m->value_length);
     }
     if (!has_format)
-        all[(*n)++] = (sw_write_meta){"format", "pt", 2};
-    return all;
+        add_key(h, "format", "pt", 2);
+    return SW_OK;
 }
 
 /* ---- tensors ---- */
 
-static sw_status list_entries(entries *out, const sw_target *target, const sw_target_file *file,
-                              sw_error *err)
+static void entry_of(void *user, size_t i, sw_write_entry *out)
 {
-    const sw_target_part *parts = &target->parts[file->first_part];
-    size_t n_dims = 0;
+    heading *h = user;
+    const sw_target_part *p = &h->target->parts[h->file->first_part + i];
+    const sw_store_tensor *t = &h->target->source->tensors[p->tensor];
 
-    for (uint32_t i = 0; i < file->n_parts; i++)
-        n_dims += parts[i].held->part.n_dims;
-    out->list = sw_alloc_zero((size_t)file->n_parts + 1, sizeof *out->list);
-    out->dims = sw_alloc_zero(n_dims + 1, sizeof *out->dims);
-    if (out->list == NULL || out->dims == NULL)
-        return no_memory(file, err);
-    uint64_t *dims = out->dims;
-    for (uint32_t i = 0; i < file->n_parts; i++) {
-        const sw_store_tensor *t = &target->source->tensors[parts[i].tensor];
-        const sw_part *part = &parts[i].held->part;
-        out->list[i] = (sw_write_entry){.name = t->name,
-                                        .name_length = t->name_length,
-                                        .dtype = t->dtype_word,
-                                        .n_dims = part->n_dims,
-                                        .dims = dims,
-                                        .n_bytes = parts[i].n_bytes};
-        for (uint32_t d = 0; d < part->n_dims; d++)
-            *dims++ = sw_part_extent(part, d);
-    }
+    for (uint32_t d = 0; d < p->held->part.n_dims; d++)
+        h->dims[d] = sw_part_extent(&p->held->part, d);
+    *out = (sw_write_entry){.name = t->name,
+                            .name_length = t->name_length,
+                            .dtype = t->dtype_word,
+                            .n_dims = p->held->part.n_dims,
+                            .dims = h->dims,
+                            .n_bytes = p->n_bytes};
+}
+
+static sw_status begin(heading *h, sw_write_header *out, sw_error *err)
+{
+    SW_TRY(list_keys(h, err));
+    *out = (sw_write_header){
+        .entry = entry_of, .n_entries = h->file->n_parts, .meta = h->keys, .n_meta = h->n_keys, .user = h};
     return SW_OK;
 }
 
-sw_status sw_target_header(const sw_target *target, uint32_t number, sw_buffer *out, sw_error *err)
+sw_status sw_target_header_measure(const sw_target *target, uint32_t number, uint64_t *header_bytes,
+                                   sw_error *err)
 {
-    const sw_target_file *file = &target->files[number];
-    metadata ours SW_AUTO(clear_metadata) = {0};
-    entries tensors SW_AUTO(clear_entries) = {0};
+    heading h SW_AUTO(clear_heading) = {.target = target, .file = &target->files[number]};
+    sw_write_header header;
     uint64_t data_bytes = 0;
-    size_t n_keys = 0;
 
-    SW_TRY(list_entries(&tensors, target, file, err));
-    if (target->plan != NULL)
-        SW_TRY(describe(&ours, target, file, err));
-    sw_write_meta *keys SW_AUTO(drop_meta) = list_keys(target, &ours, &n_keys);
-    if (keys == NULL)
-        return no_memory(file, err);
-    sw_status status =
-        sw_safetensors_header(out, tensors.list, file->n_parts, keys, n_keys, &data_bytes, err);
+    sw_status status = begin(&h, &header, err);
+    if (status == SW_OK)
+        status = sw_safetensors_measure(&header, header_bytes, &data_bytes, err);
     if (status != SW_OK)
-        sw_error_context(err, "%s", file->name);
+        sw_error_context(err, "%s", h.file->name);
     return status;
+}
+
+sw_status sw_target_header_write(const sw_target *target, uint32_t number, const sw_sink *sink, sw_error *err)
+{
+    heading h SW_AUTO(clear_heading) = {.target = target, .file = &target->files[number]};
+    sw_write_header header;
+
+    SW_TRY(begin(&h, &header, err));
+    return sw_safetensors_write(&header, sink, err);
 }

@@ -69,13 +69,16 @@ static sw_status look_at_slice(void *user, const sw_slice_record *record, sw_err
 /* sw.layout is read by programs that know fused layouts: what it says must be what is written. */
 static sw_status look_at_layout(const sw_verifying *v, const sw_store_file *file, const sw_rank_file *found)
 {
+    sw_json_text layout;
     sw_error why = {0};
 
     if (found->layout.bytes == NULL) {
         sw_verify_fault(v, "layout_damaged", file->name, other_run, "has no sw.layout in its metadata");
         return SW_OK;
     }
-    sw_status status = sw_layout_text_check(found->layout, &found->list, "sw.layout", &why);
+    sw_status status = sw_rank_file_text(found, found->layout, &layout, &why);
+    if (status == SW_OK)
+        status = sw_layout_text_check(layout, &found->list, "sw.layout", &why);
     if (status == SW_E_NO_MEMORY)
         return SW_FAIL(v->err, status, why.help, "%s", why.what);
     if (status != SW_OK)
@@ -89,6 +92,7 @@ static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena
     sw_rank_file found SW_AUTO(sw_rank_file_close) = {0};
     sw_regions_reader regions SW_AUTO(sw_regions_reader_clear) = {.arena = arena};
     looking l = {.v = v, .file = f, .held = &found.list};
+    sw_json_text slices;
     sw_error why = {0};
     sw_opening o = {.store = v->store, .err = &why};
 
@@ -101,7 +105,9 @@ static sw_status look_at_file(const sw_verifying *v, uint32_t f, sw_arena *arena
             return sw_arena_fail(arena, v->path, v->err);
     }
     if (status == SW_OK && found.slices.bytes != NULL)
-        status = sw_slices_read(found.slices, file->path, &regions, look_at_slice, &l, &why);
+        status = sw_rank_file_text(&found, found.slices, &slices, &why);
+    if (status == SW_OK && found.slices.bytes != NULL)
+        status = sw_slices_read(slices, file->path, &regions, look_at_slice, &l, &why);
     if (status == SW_E_NO_MEMORY)
         return SW_FAIL(v->err, status, why.help, "%s", why.what);
     if (status != SW_OK)

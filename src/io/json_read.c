@@ -288,16 +288,15 @@ static char *put_utf8(char *to, uint32_t code)
     return to;
 }
 
-/* Replace a checked raw text by its decoded copy. An escape is never shorter than what it stands for. */
-static bool decode(sw_json *json, sw_json_text *text)
+/* In place: an escape is never shorter than what it stands for. */
+sw_status sw_json_decode(sw_json_text raw, sw_json_text *out, sw_arena *arena, const char *source,
+                         sw_error *err)
 {
-    char *copy = sw_arena_copy(json->arena, text->bytes, text->length);
-    if (copy == NULL) {
-        json->status = sw_arena_fail(json->arena, json->source, json->err);
-        return false;
-    }
+    char *copy = sw_arena_copy(arena, raw.bytes, raw.length);
+    if (copy == NULL)
+        return sw_arena_fail(arena, source, err);
     const char *from = copy;
-    const char *end = copy + text->length;
+    const char *end = copy + raw.length;
     char *to = copy;
     while (from < end) {
         uint32_t code = 0;
@@ -313,14 +312,18 @@ static bool decode(sw_json *json, sw_json_text *text)
             to = put_utf8(to, code);
         }
     }
-    *text = (sw_json_text){copy, (size_t)(to - copy)};
-    return true;
+    *out = (sw_json_text){copy, (size_t)(to - copy)};
+    return SW_OK;
 }
 
 static bool read_text(sw_json *json, sw_json_text *out, const char *expected)
 {
     bool has_escape = false;
-    return scan_string(json, out, &has_escape, expected) && (!has_escape || decode(json, out));
+    if (!scan_string(json, out, &has_escape, expected))
+        return false;
+    if (has_escape)
+        json->status = sw_json_decode(*out, out, json->arena, json->source, json->err);
+    return json->status == SW_OK;
 }
 
 bool sw_json_next_key(sw_json *json, sw_json_text *key)
@@ -333,6 +336,12 @@ bool sw_json_next_key(sw_json *json, sw_json_text *key)
 bool sw_json_string(sw_json *json, sw_json_text *out)
 {
     return read_text(json, out, "a string");
+}
+
+bool sw_json_raw_string(sw_json *json, sw_json_text *raw)
+{
+    bool has_escape = false;
+    return scan_string(json, raw, &has_escape, "a string");
 }
 
 /* Digits from the cursor on; a number that goes on as a fraction or an exponent is refused. */

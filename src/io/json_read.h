@@ -61,12 +61,17 @@ bool sw_json_next_key(sw_json *json, sw_json_text *key);
 bool sw_json_next_element(sw_json *json);
 
 bool sw_json_string(sw_json *json, sw_json_text *out);
+bool sw_json_raw_string(sw_json *json, sw_json_text *raw); /* checked, its escapes still in it */
 bool sw_json_u64(sw_json *json, uint64_t *out); /* a non-negative integer without fraction or exponent */
 bool sw_json_i64(sw_json *json, int64_t *out);
 bool sw_json_bool(sw_json *json, bool *out);
 bool sw_json_null(sw_json *json);
 bool sw_json_skip(sw_json *json);   /* any value */
 bool sw_json_finish(sw_json *json); /* nothing but white space is left */
+
+/* A copy of a raw string in `arena`, its escapes decoded. SW_E_NO_MEMORY. */
+sw_status sw_json_decode(sw_json_text raw, sw_json_text *out, sw_arena *arena, const char *source,
+                         sw_error *err);
 
 /* Raise SW_E_FORMAT "SOURCE: byte N: ..." at the current place; returns false. */
 bool sw_json_fail(sw_json *json, const char *help, const char *format, ...)

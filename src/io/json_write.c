@@ -6,11 +6,43 @@
 
 #include <string.h>
 
+#include "base/status.h"
 #include "base/text.h"
+
+enum { PIECE_BYTES = 1 << 16 };
 
 void sw_json_write_init(sw_json_writer *writer, sw_buffer *out, bool is_compact)
 {
     *writer = (sw_json_writer){.out = out, .is_compact = is_compact};
+}
+
+void sw_json_write_to(sw_json_writer *writer, sw_buffer *room, bool is_compact, const sw_sink *sink,
+                      sw_error *err)
+{
+    *writer = (sw_json_writer){.out = room, .is_compact = is_compact, .sink = sink, .err = err};
+}
+
+static void give(sw_json_writer *writer)
+{
+    if (writer->status == SW_OK && writer->out->length > 0 && !writer->out->failed)
+        writer->status =
+            writer->sink->take(writer->sink->user, writer->out->bytes, writer->out->length, writer->err);
+    writer->out->length = 0;
+}
+
+static void give_if_large(sw_json_writer *writer)
+{
+    if (writer->sink != NULL && writer->out->length >= PIECE_BYTES)
+        give(writer);
+}
+
+sw_status sw_json_write_end(sw_json_writer *writer)
+{
+    if (writer->out->failed)
+        return SW_FAIL(writer->err, SW_E_NO_MEMORY, "", "no memory for JSON text");
+    if (writer->sink != NULL)
+        give(writer);
+    return writer->status;
 }
 
 static bool is_inline(const sw_json_writer *writer)
@@ -37,6 +69,7 @@ static void separate(sw_json_writer *writer)
 {
     bool is_flat = writer->is_compact || is_inline(writer);
 
+    give_if_large(writer);
     if (writer->needs_comma)
         sw_buffer_append(writer->out, ", ", is_flat && !writer->is_compact ? 2 : 1);
     if (!is_flat && writer->depth > 0)
@@ -200,7 +233,26 @@ static void escape_rest(sw_buffer *out, const char *text, size_t length)
         sw_buffer_append(out, text + i, n_plain);
         i += n_plain;
     }
-    sw_buffer_putc(out, '"');
+}
+
+void sw_json_begin_string(sw_json_writer *writer)
+{
+    before_value(writer);
+    sw_buffer_putc(writer->out, '"');
+}
+
+void sw_json_string_part(sw_json_writer *writer, const char *text, size_t length)
+{
+    size_t n_plain = sw_text_plain_prefix(text, length);
+
+    sw_buffer_append(writer->out, text, n_plain);
+    escape_rest(writer->out, text + n_plain, length - n_plain);
+    give_if_large(writer);
+}
+
+void sw_json_end_string(sw_json_writer *writer)
+{
+    sw_buffer_putc(writer->out, '"');
 }
 
 void sw_json_escape(sw_buffer *out, const char *text, size_t length)
@@ -220,4 +272,5 @@ void sw_json_escape(sw_buffer *out, const char *text, size_t length)
     }
     out->length += n_plain + 1;
     escape_rest(out, text + n_plain, length - n_plain);
+    sw_buffer_putc(out, '"');
 }

@@ -257,7 +257,7 @@ static bool check_metadata(sw_json *json)
     if (!sw_json_enter_object(json))
         return false;
     while (sw_json_next_key(json, &text)) {
-        if (!sw_json_string(json, &text))
+        if (!sw_json_raw_string(json, &text))
             return false;
     }
     return json->status == SW_OK;

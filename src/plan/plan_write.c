@@ -582,36 +582,54 @@ static void put_part(sw_json_writer *w, const sw_plan *plan, const facts_text *f
 }
 
 /* The whole plan, or with `is_shown` a part of it. */
-static sw_status write_plan(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
-                            sw_buffer *out, sw_error *err)
+static void clear_facts(facts_text *facts)
 {
-    facts_text facts = {0};
-    sw_json_writer w;
+    sw_buffer_clear(&facts->text);
+    sw_free(facts->begin);
+}
 
-    sw_json_write_init(&w, out, false);
+/* All of the plan, or the boundaries that are shown. */
+static sw_status write_plan(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
+                            sw_json_writer *w, sw_error *err)
+{
+    facts_text facts SW_AUTO(clear_facts) = {0};
     bool ok = render_facts(plan, &facts);
+
     if (ok) {
         if (is_shown == NULL)
-            put_plan(&w, plan, &facts);
+            put_plan(w, plan, &facts);
         else
-            put_part(&w, plan, &facts, is_shown, shown);
-        sw_buffer_putc(out, '\n');
-        ok = !out->failed;
+            put_part(w, plan, &facts, is_shown, shown);
+        sw_buffer_putc(w->out, '\n');
+        ok = !w->out->failed;
     }
-    sw_buffer_clear(&facts.text);
-    sw_free(facts.begin);
-    return ok ? SW_OK : SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to write a plan");
+    return ok ? sw_json_write_end(w) : SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to write a plan");
 }
 
 sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err)
 {
-    return write_plan(plan, NULL, NULL, out, err);
+    sw_json_writer w;
+
+    sw_json_write_init(&w, out, false);
+    return write_plan(plan, NULL, NULL, &w, err);
+}
+
+sw_status sw_plan_write_to(const sw_plan *plan, const sw_sink *sink, sw_error *err)
+{
+    sw_buffer room SW_AUTO(sw_buffer_clear) = {0};
+    sw_json_writer w;
+
+    sw_json_write_to(&w, &room, false, sink, err);
+    return write_plan(plan, NULL, NULL, &w, err);
 }
 
 sw_status sw_plan_write_part(const sw_plan *plan, const bool *is_shown, const uint8_t *const *shown,
                              sw_buffer *out, sw_error *err)
 {
-    return write_plan(plan, is_shown, shown, out, err);
+    sw_json_writer w;
+
+    sw_json_write_init(&w, out, false);
+    return write_plan(plan, is_shown, shown, &w, err);
 }
 
 sw_status sw_plan_json(const sw_plan *plan, char **text, size_t *length, sw_error *err)

@@ -10,6 +10,9 @@ enum { SW_PLAN_VERSION = 1 };
 /* Append the plan's JSON, one object and a final newline. SW_E_NO_MEMORY. */
 sw_status sw_plan_write(const sw_plan *plan, sw_buffer *out, sw_error *err);
 
+/* The same text to a sink, in pieces. Fails as the sink does, too. */
+sw_status sw_plan_write_to(const sw_plan *plan, const sw_sink *sink, sw_error *err);
+
 /*
  * The boundaries that `is_shown` marks, in the plan file's own form: {"boundaries": {...}}. `shown` has for
  * each of them a byte a parameter, NULL for all of its parameters. SW_E_NO_MEMORY.

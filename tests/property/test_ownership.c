@@ -483,23 +483,15 @@ static bool target_is_right(const world *w, const sw_target *t)
     return true;
 }
 
-static sw_status append(void *user, const void *bytes, size_t n_bytes, sw_error *err)
-{
-    sw_buffer *text = user;
-
-    (void)err;
-    sw_buffer_append(text, bytes, n_bytes);
-    return text->failed ? SW_E_NO_MEMORY : SW_OK;
-}
-
 /* What is written of the target is read as the target. */
 static bool manifest_is_right(const world *w, const sw_target *t)
 {
     sw_buffer text = {0};
+    const sw_sink sink = sw_buffer_sink(&text);
     sw_store again = {.path = "x", .folder = "x", .arena = sw_arena_create(0)};
     sw_error err = {0};
     bool holds = again.arena != NULL && sw_tensor_list_init(&again.list, 0, NULL) == SW_OK &&
-                 sw_manifest_write(t, append, &text, NULL) == SW_OK &&
+                 sw_manifest_write(t, &sink, NULL) == SW_OK &&
                  sw_manifest_read(&again, sw_file_map_of(text.bytes, text.length), "m", &err) == SW_OK &&
                  again.n_tensors == w->store.n_tensors && again.n_parts == t->n_parts;
 

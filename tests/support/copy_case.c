@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "checkpoint/copy_fill.h"
+#include "io/safetensors_write.h"
 
 enum { FILE_HEAD = 24 }; /* bytes in front of the data of each file: not a multiple of a page */
 
@@ -248,7 +249,7 @@ uint32_t case_add_tensor(copy_case *c, const char *name, const char *dtype, uint
 }
 
 sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const sw_part *part, uint32_t pick,
-                    sw_copy_sink_fn *sink, void *user, sw_error *err)
+                    sw_sink_fn *sink, void *user, sw_error *err)
 {
     sw_copy_filler filler SW_AUTO(sw_copy_filler_clear) = {0};
     const sw_copy_request request = {.part = part, .n_bytes = SW_COPY_ANY_BYTES, .sink = sink, .user = user};
@@ -264,8 +265,16 @@ sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const 
 
 const sw_buffer *case_header(copy_case *c, uint32_t file)
 {
+    const sw_sink sink = sw_buffer_sink(&c->header);
+    char prefix[SW_SAFETENSORS_PREFIX];
+    uint64_t n_bytes = 0;
+
     c->header.length = 0;
-    assert_int_equal(sw_target_header(&c->target, file, &c->header, NULL), SW_OK);
+    assert_int_equal(sw_target_header_measure(&c->target, file, &n_bytes, NULL), SW_OK);
+    sw_safetensors_prefix(n_bytes, prefix);
+    sw_buffer_append(&c->header, prefix, sizeof prefix);
+    assert_int_equal(sw_target_header_write(&c->target, file, &sink, NULL), SW_OK);
+    assert_int_equal(c->header.length, n_bytes);
     return &c->header;
 }
 

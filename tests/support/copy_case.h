@@ -71,7 +71,7 @@ void case_hold(copy_case *c, sw_store_part *stored, sw_part part, bool is_replic
 /* The bytes of a part of a tensor, in order, in the pieces in which the engine gives them to `sink`. Where
  * the file of rank `pick` has a copy it is taken; UINT32_MAX: the owners'. */
 sw_status case_walk(const sw_store *store, const sw_store_tensor *tensor, const sw_part *part, uint32_t pick,
-                    sw_copy_sink_fn *sink, void *user, sw_error *err);
+                    sw_sink_fn *sink, void *user, sw_error *err);
 
 /* A file of the target, empty; then stored tensors in it, one after the other. */
 void case_add_file(copy_case *c, const char *name);

@@ -546,7 +546,7 @@ static void a_refusal_of_the_disk_is_the_error(void **state)
         {"allocate:after=1:error=ENOSPC", "t0-1: cannot reserve 80104 bytes: No space left on device"},
         {"write:after=0:error=EDQUOT",    "cannot write at byte 104: Disk quota exceeded"            },
         {"write:after=2:error=ENOSPC",    "t0-0: cannot write at byte 8: No space left on device"    },
-        {"write:after=5:error=ENOSPC",    "t0-1: cannot write at byte 0: No space left on device"    },
+        {"write:after=7:error=ENOSPC",    "t0-1: cannot write at byte 0: No space left on device"    },
         {"sync:after=1:error=EIO",        "cannot sync it: Input/output error"                       },
     };
     copy_case c;

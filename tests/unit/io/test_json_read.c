@@ -312,6 +312,28 @@ static void a_callers_own_failure_names_the_place(void **state)
     assert_string_equal(err.help, "remove it");
 }
 
+static void a_raw_string_is_checked_and_decoded_later(void **state)
+{
+    (void)state;
+    static const char text[] = "[\"a\\u00e9\\n\\\"b\",\"plain\",\"\\ud800\"]";
+    sw_json json;
+    sw_json_text raw;
+    sw_json_text out;
+    sw_json_init(&json, text, sizeof text - 1, "x.json", arena, &err);
+    assert_true(sw_json_enter_array(&json) && sw_json_next_element(&json));
+    assert_true(sw_json_raw_string(&json, &raw));
+    assert_ptr_equal(raw.bytes, text + 2);
+    assert_int_equal(raw.length, 12);
+    assert_int_equal(sw_json_decode(raw, &out, arena, "x.json", &err), SW_OK);
+    assert_true(sw_json_text_is(out, "a\xc3\xa9\n\"b"));
+    assert_true(sw_json_next_element(&json) && sw_json_raw_string(&json, &raw));
+    assert_int_equal(sw_json_decode(raw, &out, arena, "x.json", &err), SW_OK);
+    assert_true(sw_json_text_is(out, "plain") && out.bytes != raw.bytes);
+    assert_true(sw_json_next_element(&json));
+    assert_false(sw_json_raw_string(&json, &raw)); /* half a surrogate */
+    assert_int_equal(json.status, SW_E_FORMAT);
+}
+
 static void no_memory_for_an_escaped_string_is_reported(void **state)
 {
     (void)state;
@@ -350,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_stands_and_all_later_calls_say_no),
         cmocka_unit_test(a_value_of_another_kind_is_refused),
         cmocka_unit_test(a_callers_own_failure_names_the_place),
+        cmocka_unit_test(a_raw_string_is_checked_and_decoded_later),
         cmocka_unit_test(no_memory_for_an_escaped_string_is_reported),
         cmocka_unit_test(skipping_takes_no_memory),
     };

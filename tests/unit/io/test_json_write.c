@@ -187,6 +187,124 @@ static void missing_memory_is_seen_in_the_buffer(void **state)
     assert_int_equal(sw_alloc_live(), before);
 }
 
+/* ---- into a sink ---- */
+
+/* Takes pieces, and fails at the n-th. */
+typedef struct taker {
+    sw_buffer all;
+    size_t longest;
+    uint32_t n_pieces;
+    uint32_t fail_at; /* counted from 1; 0: never */
+} taker;
+
+static sw_status take(void *user, const void *bytes, size_t n_bytes, sw_error *err)
+{
+    taker *t = user;
+    if (++t->n_pieces == t->fail_at)
+        return SW_FAIL(err, SW_E_IO, "", "the disk is full");
+    sw_buffer_append(&t->all, bytes, n_bytes);
+    t->longest = n_bytes > t->longest ? n_bytes : t->longest;
+    return SW_OK;
+}
+
+enum { MANY = 20000 };
+
+static void put_many(sw_json_writer *writer)
+{
+    sw_json_begin_object(writer);
+    sw_json_key(writer, "numbers");
+    sw_json_begin_array(writer);
+    for (uint64_t i = 0; i < MANY; i++)
+        sw_json_put_u64(writer, i);
+    sw_json_end_array(writer);
+    sw_json_key(writer, "text");
+    sw_json_begin_string(writer);
+    for (uint64_t i = 0; i < MANY; i++)
+        sw_json_string_part(writer, "say \"\xc3\xa9\"\n", 9);
+    sw_json_end_string(writer);
+    sw_json_end_object(writer);
+}
+
+static void a_sink_gets_the_same_bytes_in_pieces(void **state)
+{
+    (void)state;
+    sw_buffer whole = {0};
+    sw_buffer room = {0};
+    taker taken = {0};
+    const sw_sink sink = {take, &taken};
+    sw_json_writer writer;
+    sw_json_write_init(&writer, &whole, false);
+    put_many(&writer);
+    assert_int_equal(sw_json_write_end(&writer), SW_OK);
+    sw_json_write_to(&writer, &room, false, &sink, NULL);
+    put_many(&writer);
+    assert_int_equal(sw_json_write_end(&writer), SW_OK);
+    assert_true(whole.length > 300000);
+    assert_int_equal(taken.all.length, whole.length);
+    assert_memory_equal(taken.all.bytes, whole.bytes, whole.length);
+    assert_true(taken.n_pieces > 4);
+    assert_true(taken.longest < (1 << 16) + 64);
+    assert_true(room.capacity <= 1 << 17);
+    sw_buffer_clear(&whole);
+    sw_buffer_clear(&room);
+    sw_buffer_clear(&taken.all);
+}
+
+static void a_string_in_parts_is_the_string(void **state)
+{
+    (void)state;
+    sw_buffer parts = {0};
+    sw_json_writer writer;
+    sw_json_write_init(&writer, &parts, true);
+    sw_json_begin_array(&writer);
+    sw_json_begin_string(&writer);
+    sw_json_string_part(&writer, "{\"a\":", 5);
+    sw_json_string_part(&writer, "", 0);
+    sw_json_string_part(&writer, "\"caf\xc3\xa9\\\"}", 9);
+    sw_json_end_string(&writer);
+    sw_json_put_u64(&writer, 1);
+    sw_json_end_array(&writer);
+    assert_string_equal(sw_buffer_text(&parts), "[\"{\\\"a\\\":\\\"caf\xc3\xa9\\\\\\\"}\",1]");
+    sw_buffer_clear(&parts);
+}
+
+static void a_sink_that_fails_ends_the_writing_with_its_failure(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 5; n++) {
+        sw_buffer room = {0};
+        taker taken = {.fail_at = n};
+        const sw_sink sink = {take, &taken};
+        sw_json_writer writer;
+        sw_error err = {0};
+        sw_json_write_to(&writer, &room, true, &sink, &err);
+        put_many(&writer);
+        assert_int_equal(sw_json_write_end(&writer), SW_E_IO);
+        assert_string_equal(err.what, "the disk is full");
+        assert_int_equal(taken.n_pieces, n); /* it is not asked again */
+        sw_buffer_clear(&room);
+        sw_buffer_clear(&taken.all);
+    }
+}
+
+static void no_memory_for_a_piece_is_said(void **state)
+{
+    (void)state;
+    sw_buffer room = {0};
+    taker taken = {0};
+    const sw_sink sink = {take, &taken};
+    sw_json_writer writer;
+    sw_error err = {0};
+    sw_json_write_to(&writer, &room, true, &sink, &err);
+    sw_alloc_fail_at(3);
+    put_many(&writer);
+    sw_alloc_fail_at(0);
+    assert_int_equal(sw_json_write_end(&writer), SW_E_NO_MEMORY);
+    assert_string_equal(err.what, "no memory for JSON text");
+    assert_int_equal(taken.n_pieces, 0);
+    sw_buffer_clear(&room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +315,10 @@ int main(void)
         cmocka_unit_test(strings_are_escaped_where_they_must_be),
         cmocka_unit_test(every_byte_at_every_place_survives_the_round_trip),
         cmocka_unit_test(missing_memory_is_seen_in_the_buffer),
+        cmocka_unit_test(a_sink_gets_the_same_bytes_in_pieces),
+        cmocka_unit_test(a_string_in_parts_is_the_string),
+        cmocka_unit_test(a_sink_that_fails_ends_the_writing_with_its_failure),
+        cmocka_unit_test(no_memory_for_a_piece_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
