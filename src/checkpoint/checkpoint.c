@@ -149,6 +149,19 @@ static sw_status check_pick(const job *j)
                    shown == NULL ? "others" : shown);
 }
 
+/* Nothing is made from the source's own plan: whoever reads it later should know. */
+static sw_status look_at_plan(const job *j)
+{
+    bool is_right = true;
+
+    SW_TRY(sw_store_check_plan(j->source, &is_right, j->err));
+    if (!is_right && j->options.report != NULL)
+        sw_report_add(j->options.report, SW_SEVERITY_WARNING, "checksum", SW_PLAN_NAME,
+                      "nothing is made from it; put the plan there that the checkpoint was written by",
+                      "%.300s: its plan.json was edited or damaged after it was written", j->source->path);
+    return SW_OK;
+}
+
 /* What comes out of the source must be right: each element once, copies equal. */
 static sw_status check_source(job *j)
 {
@@ -156,6 +169,7 @@ static sw_status check_source(job *j)
 
     SW_TRY(check_pick(j));
     SW_TRY(sw_carry_check(j->source, j->err));
+    SW_TRY(look_at_plan(j));
     SW_TRY(sw_prove_store(j->source, &j->proof, j->err));
     return sw_compare_replicas(j->source, &pick, j->options.on_progress, j->options.user, j->options.report,
                                &j->result.bytes_read, j->err);

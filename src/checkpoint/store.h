@@ -113,6 +113,10 @@ const sw_store_tensor *sw_store_find(const sw_store *store, const char *name, si
 /* The part of a tensor that is said to be in a file; NULL: none is. */
 sw_store_part *sw_store_part_in(const sw_store *store, const sw_store_tensor *tensor, uint32_t file);
 
+/* Is plan.json the one that was written? *is_right stays true where there is none, or no checksum of it.
+ * SW_E_IO. */
+sw_status sw_store_check_plan(const sw_store *store, bool *is_right, sw_error *err);
+
 /* Extents that parts of the tensor speak of. */
 static inline const sw_shape *sw_store_dims(const sw_store_tensor *tensor)
 {

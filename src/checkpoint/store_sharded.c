@@ -246,6 +246,18 @@ static void check_state(sw_opening *o)
                          SW_MANIFEST_NAME ": the training state has not the checksum that is recorded");
 }
 
+sw_status sw_store_check_plan(const sw_store *store, bool *is_right, sw_error *err)
+{
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+
+    *is_right = true;
+    if (!store->has_plan_hash || store->plan_path == NULL)
+        return SW_OK;
+    SW_TRY(sw_file_map_open(&map, store->plan_path, UINT64_MAX, err));
+    *is_right = sw_hash(map.bytes, map.n_bytes, 0) == store->plan_hash;
+    return SW_OK;
+}
+
 sw_status sw_opening_manifest(sw_opening *o)
 {
     sw_file_map map SW_AUTO(sw_file_map_close) = {0};

@@ -205,12 +205,10 @@ static const char other_plan[] = "put the plan there that the checkpoint was wri
 /* What no layout shows: contracts and arguments of collectives, say. */
 static sw_status look_at_checksum(const sw_verifying *v)
 {
-    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+    bool is_right = true;
 
-    if (!v->store->has_plan_hash)
-        return SW_OK;
-    SW_TRY(sw_file_map_open(&map, v->store->plan_path, UINT64_MAX, v->err));
-    if (sw_hash(map.bytes, map.n_bytes, 0) != v->store->plan_hash)
+    SW_TRY(sw_store_check_plan(v->store, &is_right, v->err));
+    if (!is_right)
         sw_verify_fault(v, "checksum", SW_PLAN_NAME, other_plan,
                         "was edited or damaged after it was written");
     return SW_OK;
