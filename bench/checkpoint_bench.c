@@ -10,7 +10,8 @@
  * faster copy over ours, the median of all rounds. Two rows each: nobody waits for the disk, and all call
  * fdatasync. The page cache is warm, checksums count on our side. Only ratios mean something, and only on a
  * machine that does nothing else: the CPU column (CPU time of the loop over ours) tells when it did. At the
- * end verify against a plain read, and ls of a large index (checkpoint_read.h). --strict: a missed bar is
+ * end verify against a plain read, ls of a large index (checkpoint_read.h), and the memory that very many
+ * tensors take (checkpoint_many.h). --strict: a missed bar is
  * exit status 1; 77: too little space.
  */
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 #include <shardwright/shardwright.h>
 
 #include "base/disk.h"
+#include "checkpoint_many.h"
 #include "checkpoint_read.h"
 #include "checkpoint_sets.h"
 
@@ -491,6 +493,8 @@ int main(int argc, char **argv)
     measure_commands(&s);
     if (s.only == NULL)
         s.missed = bench_list_index(in_scratch(&s, "index"), s.n_rounds) || s.missed;
+    if (s.only == NULL)
+        s.missed = bench_many_tensors(in_scratch(&s, "many"), MEMORY_BAR_MIB) || s.missed;
     (void)printf("anonymous memory: %.1f MiB at most, bar %.0f: %s\n", s.peak_mib, MEMORY_BAR_MIB,
                  s.peak_mib < MEMORY_BAR_MIB ? "ok" : "MISSED");
     s.missed = s.missed || s.peak_mib >= MEMORY_BAR_MIB;
