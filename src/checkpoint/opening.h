@@ -38,8 +38,9 @@ sw_status sw_opening_no_memory(const sw_opening *o);
 /* "FOLDER/NAME" in the store's arena; NULL without memory. */
 const char *sw_opening_path(const sw_opening *o, const char *name);
 
-/* Keep a key of __metadata__ that is not ours, once; those of the first file that has it. */
-sw_status sw_opening_meta(sw_opening *o, sw_json_text key, sw_json_text value);
+/* Keep a key of __metadata__ that is not ours, once; those of the first file that has it. `raw` has its
+ * escapes. */
+sw_status sw_opening_meta(sw_opening *o, sw_json_text key, sw_json_text raw);
 
 /* Arrays of zeroed records; names and shapes of the tensors are those of store->list. */
 sw_status sw_opening_files(sw_opening *o, uint32_t n_files);
