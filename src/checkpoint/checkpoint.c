@@ -156,7 +156,7 @@ static sw_status look_at_plan(const job *j)
 
     SW_TRY(sw_store_check_plan(j->source, &is_right, j->err));
     if (!is_right && j->options.report != NULL)
-        sw_report_add(j->options.report, SW_SEVERITY_WARNING, "checksum", SW_PLAN_NAME,
+        sw_report_add(j->options.report, SW_SEVERITY_WARNING, "plan_edited", SW_PLAN_NAME,
                       "nothing is made from it; put the plan there that the checkpoint was written by",
                       "%.300s: its plan.json was edited or damaged after it was written", j->source->path);
     return SW_OK;
