@@ -79,8 +79,9 @@ static const char *said_by(const char *name)
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return "broken";
-    (void)fread(text, 1, sizeof text - 1, file);
+    size_t n_bytes = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
+    assert_true(n_bytes > 0);
     char *word = strstr(text, "says\": \"");
     assert_non_null(word);
     word += strlen("says\": \"");
