@@ -1,6 +1,7 @@
 #!/bin/sh
 # The tests that take too long for every change: clang, the planner preset, -O2, the thread sanitizer, valgrind,
 # coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
+#   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,9 +9,12 @@ jobs=${SW_JOBS:-$(nproc)}
 mkdir -p build/long
 failed=0
 
+wanted=" $* "
+
 step() {
     name=$1
     shift
+    case $wanted in *" $name "* | "  ") ;; *) return ;; esac
     if "$@" >"build/long/$name.log" 2>&1; then
         echo "$name: ok"
     else

@@ -89,13 +89,13 @@ expect_rerun() { # NAME WHERE COMMAND...
 }
 
 # What a kill left behind, under a name that says nothing: whoever reads it finds all of the model, or refuses it. It
-# can also be the old output, after the two were exchanged.
+# can also be what is left of the old output, after the two were exchanged: that one is of $T/model.
 expect_no_half() { # NAME WHERE
     has_partial || return 0
     case $1 in *experts) model=$T/experts ;; tall-*) model=$T/tall ;; *) model=$T/model ;; esac
     rm -rf "$T/renamed"
     mv "$out".partial-* "$T/renamed"
-    if shardwright ls "$T/renamed" >/dev/null 2>&1 && ! diff -r "$T/renamed" "$T/old" >/dev/null 2>&1 &&
+    if shardwright ls "$T/renamed" >/dev/null 2>&1 && ! shardwright diff "$T/renamed" "$T/model" -q >/dev/null 2>&1 &&
         ! shardwright diff "$T/renamed" "$model" -q >"$T/said" 2>&1; then
         fail "$1: what $2 left is read as a checkpoint: $(cat "$T/said")"
     fi
