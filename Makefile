@@ -13,13 +13,13 @@ build:
 	@cmake --preset dev >/dev/null && cmake --build --preset dev
 
 demo:
-	@scripts/install-deps.sh build
+	@scripts/install-deps.sh build runtime
 	@mkdir -p build/release
 	@{ cmake --preset release && cmake --build --preset release; } >build/release/build.log 2>&1 || { tail -n 30 build/release/build.log; exit 1; }
 	build/release/bin/shardwright plan $(MODEL) --mesh $(MESH)
 
 test:
-	@scripts/install-deps.sh build test
+	@scripts/install-deps.sh build runtime test
 	@scripts/install-deps.sh lint || echo "going on without them: the checks that need them are skipped"
 	@scripts/test.sh
 
@@ -35,7 +35,7 @@ format:
 	@scripts/format.sh
 
 bench:
-	@scripts/install-deps.sh build
+	@scripts/install-deps.sh build runtime
 	@bench/run.sh
 
 # One minute a target; SECONDS=3600 for longer.

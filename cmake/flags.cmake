@@ -5,7 +5,7 @@ target_compile_definitions(sw_flags INTERFACE _GNU_SOURCE)
 target_include_directories(sw_flags INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 target_compile_options(sw_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
-  -Wundef -fno-common -fvisibility=hidden -ffp-contract=off)
+  -Wundef -fno-common -ffp-contract=off)
 
 if(SW_WERROR)
   target_compile_options(sw_flags INTERFACE -Werror)

@@ -2,22 +2,43 @@
 
 set(SW_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take; sanitizers that are slow need more")
 
-# One cmocka program: `label`.`folder`.`file`.
-function(sw_cmocka_test label folder source)
+# A cmocka program from `source`, linked with the archive of the planner side or of the runtime side.
+function(sw_cmocka_program name source archive)
+  add_executable(${name} "${source}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
+  target_compile_definitions(${name} PRIVATE
+    SW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SW_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE sw_flags sw_test_support ${archive} PkgConfig::SW_DEPS PkgConfig::CMOCKA m)
+endfunction()
+
+# One cmocka test: `label`.`folder`.`file`.
+function(sw_cmocka_test label folder source archive)
   get_filename_component(stem "${source}" NAME_WE)
   string(REGEX REPLACE "^test_" "" stem "${stem}")
   set(name ${label}.${stem})
   if(folder)
     set(name ${label}.${folder}.${stem})
   endif()
-  add_executable(${name} "${source}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support")
-  target_compile_definitions(${name} PRIVATE
-    SW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SW_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(${name} PRIVATE sw_flags ${sw_test_libraries} PkgConfig::CMOCKA m)
+  sw_cmocka_program(${name} "${source}" ${archive})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SW_TEST_TIMEOUT})
+endfunction()
+
+# One cmocka program run at several numbers of ranks: mpi.`file`.n`ranks`.
+function(sw_mpi_test source)
+  cmake_parse_arguments(arg "" "" "RANKS" ${ARGN})
+  get_filename_component(stem "${source}" NAME_WE)
+  string(REGEX REPLACE "^test_" "" stem "${stem}")
+  sw_cmocka_program(mpi.${stem} "${source}" sw_internal_rt)
+  target_link_libraries(mpi.${stem} PRIVATE sw_mpi_support MPI::MPI_C)
+  foreach(n IN LISTS arg_RANKS)
+    set(name mpi.${stem}.n${n})
+    add_test(NAME ${name} COMMAND sh scripts/mpi-run.sh ${n} $<TARGET_FILE:mpi.${stem}>
+             WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${n} TIMEOUT 60
+                         ENVIRONMENT "MPIEXEC=${MPIEXEC_EXECUTABLE};OMP_NUM_THREADS=1")
+  endforeach()
 endfunction()
 
 # A library for the tests of --plugin: tests/plugins/<name>.so.

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-sections="${*:-build test lint}"
+sections="${*:-build runtime test lint}"
 packages=$(awk -v sections=" $sections " '
     /^# section: / { wanted = index(sections, " " $3 " ") > 0; next }
     /^#/ || NF == 0 { next }

@@ -25,17 +25,17 @@ step() {
 }
 
 preset() {
-    cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs" && ctest --preset "$1" -L 'unit|property|fuzz|golden|headers'
+    cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs" && ctest --preset "$1" -L 'unit|property|fuzz|golden|headers|mpi'
 }
 
 # The planner side asks for nothing of the runtime: no MPI and no math library among what it loads.
 planner_alone() {
-    preset planner && ! ldd build/planner/bin/shardwright | grep -E 'libmpi|blas|dnnl|libm\.'
+    preset planner && ! ldd build/planner/bin/shardwright build/dev/bin/shardwright | grep -E 'libmpi|blas|dnnl|libm\.'
 }
 
 optimised() {
     cmake --preset release -B build/release-test -DSW_TESTS=ON -DSW_WERROR=ON && cmake --build build/release-test -j "$jobs" &&
-        ctest --test-dir build/release-test -j "$jobs" --output-on-failure -L 'unit|property|fuzz|golden'
+        ctest --test-dir build/release-test -j "$jobs" --output-on-failure -L 'unit|property|fuzz|golden|mpi'
 }
 
 valgrind_units() {

@@ -85,6 +85,6 @@ run_fuzz() {
 build dev
 run_tests dev
 build asan
-run_tests asan -L 'unit|property|fuzz|golden'
+run_tests asan -L 'unit|property|fuzz|golden|mpi'
 run_fuzz
 finish

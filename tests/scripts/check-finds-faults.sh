@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 failed=0
 
 tree=$scratch/tree
-mkdir -p "$tree/docs/reference" "$tree/src/plan" "$tree/src/mesh" "$tree/src/io" "$tree/src/cli" "$tree/include/shardwright"
+mkdir -p "$tree/docs/reference" "$tree/src/plan" "$tree/src/mesh" "$tree/src/io" "$tree/src/cli" "$tree/src/comm" "$tree/include/shardwright"
 cp -r "$root/scripts" "$tree"
 cp "$root/docs/layers.txt" "$tree/docs"
 for folder in plan io cli; do
@@ -21,7 +21,8 @@ expect() { grep -qF -- "$1" "$scratch/out" || { echo "not found: $1"; failed=1; 
 refuse() { ! grep -qF -- "$1" "$scratch/out" || { echo "found, but is fine: $1"; failed=1; }; }
 
 printf '/* x */\n#include "plan/role.h"\n#include "base/map.h"\n' | plant src/mesh/layer.c
-printf '/* x */\n#include <mpi.h>\n' | plant src/plan/mpi.c
+printf '/* x */\n#include <mpi.h>\n#include <dnnl.h>\n' | plant src/plan/mpi.c
+printf '/* x */\n#include <mpi.h>\n#include <dnnl.h>\n' | plant src/comm/mpi.c
 printf '/* x */\n/* strcpy(a, b) */ char *s = "sprintf(x)";\nint y = atoi(s); // rand()\nint z = my_atoi(s);\n' | plant src/cli/call.c
 printf '/* x */\nvoid f(void) { printf("x"); }\n' | plant src/io/print.c
 printf '/* x */\nvoid f(void) { printf("x"); }\n' | plant src/cli/print.c
@@ -40,6 +41,9 @@ fi
 expect 'src/mesh/layer.c:2: src/mesh may not use src/plan'
 refuse 'src/mesh/layer.c:3'
 expect 'src/plan/mpi.c:2: this header is for'
+expect 'src/plan/mpi.c:3: this header is for src/kernel only'
+refuse 'src/comm/mpi.c:2'
+expect 'src/comm/mpi.c:3: this header is for src/kernel only'
 refuse 'src/cli/call.c:2'
 expect 'src/cli/call.c:3: atoi is not used here'
 refuse 'src/cli/call.c:4'

@@ -1,0 +1,28 @@
+/* Agreement: one small all-reduce when all is well, and a broadcast of the account when not. */
+#include "comm/agree.h"
+
+#include <limits.h>
+
+sw_status sw_agree_over(MPI_Comm comm, sw_status mine, sw_error *err)
+{
+    sw_error unasked = {0};
+    int rank = 0;
+    int ranks = 0;
+    int first = INT_MAX; /* the lowest rank that failed */
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int bid = mine == SW_OK ? INT_MAX : rank;
+    MPI_Allreduce(&bid, &first, 1, MPI_INT, MPI_MIN, comm);
+    if (first == INT_MAX)
+        return SW_OK;
+    if (err == NULL)
+        err = &unasked;
+    if (rank == first) {
+        err->status = mine; /* also when the failing call was given no sw_error */
+        err->ranks = ranks;
+        err->rank = rank;
+    }
+    MPI_Bcast(err, (int)sizeof *err, MPI_BYTE, first, comm);
+    return err->status;
+}

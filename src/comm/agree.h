@@ -1,0 +1,18 @@
+/*
+ * One outcome for all ranks. A call that may fail on some ranks only is made in three parts: the local part,
+ * the agreement on it, the collective part, so that nobody waits for a rank that has left.
+ */
+#ifndef SW_COMM_AGREE_H
+#define SW_COMM_AGREE_H
+
+#include <mpi.h>
+
+#include "shardwright/error.h"
+
+/*
+ * Every rank of `comm` brings the outcome of its local part; all leave with the failure of the lowest rank
+ * that failed, its sw_error included, or with SW_OK. `err` may be NULL on any rank. Collective over `comm`.
+ */
+sw_status sw_agree_over(MPI_Comm comm, sw_status mine, sw_error *err);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * cmocka on several ranks. Every rank runs every test; rank 0 alone prints, the others print what failed; the
+ * program fails when a test failed on any rank. A test that waits for a rank that has failed is ended by the
+ * test's time limit.
+ */
+#ifndef SW_TEST_MPI_MAIN_H
+#define SW_TEST_MPI_MAIN_H
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+/* clang-format on */
+
+int sw_test_rank(void); /* of this process in the job */
+int sw_test_ranks(void);
+
+/* The whole of main(): start MPI, run the tests, end MPI; the exit status. */
+int sw_mpi_main(const char *name, const struct CMUnitTest *tests, size_t n_tests);
+#define SW_MPI_MAIN(name, tests) sw_mpi_main((name), (tests), sizeof(tests) / sizeof((tests)[0]))
+
+#endif
