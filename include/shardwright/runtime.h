@@ -13,6 +13,7 @@
 #ifndef SHARDWRIGHT_RUNTIME_H
 #define SHARDWRIGHT_RUNTIME_H
 
+#include "comm.h"
 #include "shardwright.h"
 
 #endif

@@ -4,14 +4,21 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#include "base/status.h"
+#include "cli-mpi/commands.h"
 #include "cli/program.h"
 #include "comm/agree.h"
 
-static const sw_command *const commands[] = {NULL};
+static const sw_command *const commands[] = {&sw_command_check_mesh, NULL};
 
+/* The account says whose it is; of the rank that speaks that needs no words. */
 static sw_status agree(sw_status mine, sw_error *err)
 {
-    return sw_agree_over(MPI_COMM_WORLD, mine, err);
+    sw_status status = sw_agree_over(MPI_COMM_WORLD, mine, err);
+
+    if (status != SW_OK && err->rank != 0)
+        sw_error_context(err, "rank %d", (int)err->rank);
+    return status;
 }
 
 static const sw_program program = {

@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-sw_status sw_agree_over(MPI_Comm comm, sw_status mine, sw_error *err)
+sw_status(sw_agree_over)(MPI_Comm comm, sw_status mine, sw_error *err)
 {
     sw_error unasked = {0};
     int rank = 0;
@@ -18,8 +18,9 @@ sw_status sw_agree_over(MPI_Comm comm, sw_status mine, sw_error *err)
         return SW_OK;
     if (err == NULL)
         err = &unasked;
-    if (rank == first) {
-        err->status = mine; /* also when the failing call was given no sw_error */
+    /* What was agreed on before keeps its rank. The failing call may also have been given no sw_error. */
+    if (rank == first && (err->ranks == 0 || err->status != mine)) {
+        err->status = mine;
         err->ranks = ranks;
         err->rank = rank;
     }

@@ -54,11 +54,24 @@ static void ranks_without_an_account_hear_the_status(void **state)
     assert_int_equal(status, SW_E_LIMIT);
 }
 
+static void what_was_agreed_on_keeps_its_rank(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    int last = sw_test_ranks() - 1;
+    sw_status status = agree_of(1U << last, &err);
+    assert_int_equal(sw_agree_over(MPI_COMM_WORLD, status, &err), status);
+    assert_int_equal(err.rank, last);
+    assert_int_equal(agree_of(1, &err), SW_E_FORMAT); /* a new failure in the same record */
+    assert_int_equal(err.rank, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_well_is_well_everywhere),
         cmocka_unit_test(any_set_of_failing_ranks_gives_the_lowest_ones_account),
+        cmocka_unit_test(what_was_agreed_on_keeps_its_rank),
         cmocka_unit_test(ranks_without_an_account_hear_the_status),
     };
     return SW_MPI_MAIN("agree", tests);

@@ -29,7 +29,8 @@ expect() { # expect WANTED WORD...: the offer for these words, on one line
 }
 
 # Each command has a manual.
-commands=$(for page in docs/man/shardwright-*.1; do basename "$page" .1 | sed 's/^shardwright-//'; done | LC_ALL=C sort)
+commands=$(for page in docs/man/shardwright-*.1; do basename "$page" .1 | sed 's/^shardwright-//'; done |
+    grep -v '^mpi' | LC_ALL=C sort)
 expect "--help --version $(echo "$commands" | tr '\n' ' ' | sed 's/ *$//')" shardwright ""
 expect "explain" shardwright ex
 expect "--loss-parallel" shardwright plan MODEL --lo

@@ -1,0 +1,316 @@
+/*
+ * Communicators of a mesh. A group is known by the mesh alone (mesh/group.h), so all ranks make the same ones
+ * in the same order; each is one MPI_Comm_split() of the job, coloured by the lowest member.
+ */
+#include "comm/comm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "comm/agree.h"
+#include "comm/fatal.h"
+
+enum { OVER_LIMIT = 32 }; /* sets of axes: as many as there are of five */
+
+/* A group over a set of axes that is none of the kinds. */
+typedef struct axis_set {
+    uint32_t axes;
+    sw_group *group;
+} axis_set;
+
+struct sw_comm {
+    sw_mesh mesh;
+    uint32_t rank;
+    MPI_Comm job;                          /* a copy of the caller's */
+    sw_group groups[SW_GROUP_KIND_COUNT_]; /* owners */
+    sw_group *kinds[SW_GROUP_KIND_COUNT_]; /* of `groups`, shared where members are equal */
+    axis_set over[OVER_LIMIT];             /* groups of their own, allocated */
+    uint32_t n_over;
+};
+
+/* Make the communicator of a group: members have equal `first`, and come in the order of `index`. */
+static void split(const sw_comm *comm, sw_group *group, uint32_t first)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+
+    if (group->size == 1)
+        return;
+    MPI_Comm_split(comm->job, (int)first, (int)group->index, &group->mpi);
+    (void)snprintf(name, sizeof name, "%s", group->name);
+    sw_fatal_watch(group->mpi, name);
+}
+
+/* All groups of one rank are one, and so are those of the same size and stride. */
+static bool is_same(sw_mesh_axis a, sw_mesh_axis b)
+{
+    return a.size == b.size && (a.size == 1 || a.stride == b.stride);
+}
+
+static void make_kind(sw_comm *comm, sw_group_kind kind)
+{
+    sw_mesh_axis axis = sw_mesh_group(&comm->mesh, kind);
+    sw_group *group = &comm->groups[kind];
+
+    for (int k = 0; k < (int)kind; k++) {
+        if (is_same(axis, sw_mesh_group(&comm->mesh, (sw_group_kind)k))) {
+            comm->kinds[kind] = comm->kinds[k];
+            return;
+        }
+    }
+    *group = (sw_group){MPI_COMM_NULL, axis.size, comm->rank / axis.stride % axis.size, ""};
+    (void)snprintf(group->name, sizeof group->name, "%s", sw_group_kind_name(kind));
+    comm->kinds[kind] = group;
+    split(comm, group, comm->rank - group->index * axis.stride);
+}
+
+/* ---- making ---- */
+
+/* What must be equal on all ranks. */
+enum { N_FACTS = SW_AXIS_COUNT_ + 2 };
+
+static void facts_of(const sw_mesh *mesh, uint32_t facts[N_FACTS])
+{
+    for (int i = 0; i < SW_AXIS_COUNT_; i++)
+        facts[i] = mesh->axes[i].size;
+    facts[SW_AXIS_COUNT_] = mesh->dp_shard;
+    facts[SW_AXIS_COUNT_ + 1] = (uint32_t)mesh->ep_mode;
+}
+
+static sw_status check_size(const sw_mesh *mesh, uint32_t ranks, sw_error *err)
+{
+    char help[128] = "";
+
+    if (mesh->n_ranks == ranks)
+        return SW_OK;
+    (void)snprintf(help, sizeof help,
+                   "start %" PRIu32 " ranks (mpirun -n %" PRIu32 "), or give a mesh of %" PRIu32,
+                   mesh->n_ranks, mesh->n_ranks, ranks);
+    return SW_FAIL(err, SW_E_PLAN, help, "the mesh has %" PRIu32 " ranks, the job has %" PRIu32,
+                   mesh->n_ranks, ranks);
+}
+
+/* Was every rank given the mesh of rank 0? Collective. */
+static sw_status check_equal(MPI_Comm job, const sw_mesh *mesh, sw_error *err)
+{
+    static const char *const more[] = {"dp_shard", "ep mode"};
+    uint32_t mine[N_FACTS];
+    uint32_t first[N_FACTS];
+    sw_status status = SW_OK;
+
+    facts_of(mesh, mine);
+    memcpy(first, mine, sizeof first);
+    MPI_Bcast(first, N_FACTS, MPI_UINT32_T, 0, job);
+    for (int i = 0; i < N_FACTS && status == SW_OK; i++) {
+        const char *name = i < SW_AXIS_COUNT_ ? sw_axis_name((sw_axis)i) : more[i - SW_AXIS_COUNT_];
+        if (mine[i] != first[i]) {
+            status =
+                SW_FAIL(err, SW_E_PLAN, "give every rank the same mesh",
+                        "ranks were given different meshes: %s is %" PRIu32 " here and %" PRIu32 " on rank 0",
+                        name, mine[i], first[i]);
+        }
+    }
+    return sw_agree_over(job, status, err);
+}
+
+/* The local part: is the call right, is there memory? */
+static sw_status begin(sw_comm **made, sw_comm **out, const sw_mesh *mesh, MPI_Comm job, sw_error *err)
+{
+    int ranks = 0;
+
+    SW_NEED(out, err);
+    *out = NULL;
+    SW_NEED(mesh, err);
+    MPI_Comm_size(job, &ranks);
+    SW_TRY(check_size(mesh, (uint32_t)ranks, err));
+    *made = sw_alloc_zero(1, sizeof **made);
+    if (*made == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for communicators");
+    return SW_OK;
+}
+
+static sw_status check_initialized(sw_error *err)
+{
+    int is_initialized = 0;
+    int is_finalized = 0;
+
+    MPI_Initialized(&is_initialized);
+    MPI_Finalized(&is_finalized);
+    if (!is_initialized || is_finalized)
+        return SW_FAIL(err, SW_E_ARGUMENT, "call MPI_Init() before, and MPI_Finalize() after all of this",
+                       "MPI is not initialised");
+    return SW_OK;
+}
+
+sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_comm, sw_error *err)
+{
+    MPI_Comm job = MPI_COMM_NULL;
+    sw_comm *comm = NULL;
+    int rank = 0;
+
+    SW_TRY(check_initialized(err));
+    MPI_Comm_dup(mpi_comm == NULL ? MPI_COMM_WORLD : *(const MPI_Comm *)mpi_comm, &job);
+    sw_fatal_watch(job, "world");
+    sw_status status = sw_agree_over(job, begin(&comm, out, mesh, job, err), err);
+    if (status == SW_OK)
+        status = check_equal(job, mesh, err);
+    if (status != SW_OK) {
+        sw_free(comm);
+        MPI_Comm_free(&job);
+        return status;
+    }
+    MPI_Comm_rank(job, &rank);
+    comm->mesh = *mesh;
+    comm->rank = (uint32_t)rank;
+    comm->job = job;
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
+        make_kind(comm, (sw_group_kind)kind);
+    *out = comm;
+    return SW_OK;
+}
+
+static void free_group(sw_group *group)
+{
+    if (group->size > 1)
+        MPI_Comm_free(&group->mpi);
+}
+
+void sw_comm_destroy(sw_comm *comm)
+{
+    if (comm == NULL)
+        return;
+    for (uint32_t i = 0; i < comm->n_over; i++) {
+        free_group(comm->over[i].group);
+        sw_free(comm->over[i].group);
+    }
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
+        free_group(&comm->groups[kind]); /* empty where it is shared */
+    MPI_Comm_free(&comm->job);
+    sw_free(comm);
+}
+
+/* ---- groups over several axes ---- */
+
+static bool is_numbered(const sw_mesh *mesh, int axis)
+{
+    return axis < SW_AXIS_EDP && (axis != SW_AXIS_EP || mesh->ep_mode != SW_EP_TP_EXTEND);
+}
+
+/*
+ * Size, own index and lowest member of the group over a set of axes; its progression where it is one, of
+ * stride 0 where it is none.
+ */
+static sw_mesh_axis walk_axes(const sw_comm *comm, uint32_t axes, uint32_t *index, uint32_t *first)
+{
+    sw_mesh_axis all = {1, 1};
+    bool is_even = true;
+
+    *index = 0;
+    *first = comm->rank;
+    for (int axis = SW_AXIS_TP; axis >= SW_AXIS_PP; axis--) { /* inner axes first */
+        const sw_mesh_axis *a = &comm->mesh.axes[axis];
+        if ((axes >> axis & 1U) == 0 || a->size == 1)
+            continue;
+        uint32_t at = comm->rank / a->stride % a->size;
+        *first -= at * a->stride;
+        *index += at * all.size;
+        is_even = is_even && (all.size == 1 || a->stride == all.stride * all.size);
+        all.stride = all.size == 1 ? a->stride : all.stride;
+        all.size *= a->size;
+    }
+    if (!is_even)
+        all.stride = 0;
+    return all;
+}
+
+static const sw_group *find_over(const sw_comm *comm, uint32_t axes, sw_mesh_axis all)
+{
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_ && all.stride != 0; kind++) {
+        if (is_same(all, sw_mesh_group(&comm->mesh, (sw_group_kind)kind)))
+            return comm->kinds[kind];
+    }
+    for (uint32_t i = 0; i < comm->n_over; i++) {
+        if (comm->over[i].axes == axes)
+            return comm->over[i].group;
+    }
+    return NULL;
+}
+
+/* Axes of size 1 do not count: sets that differ in them only are one. */
+static sw_status read_axes(const sw_mesh *mesh, uint32_t axes, uint32_t *out, sw_error *err)
+{
+    *out = 0;
+    for (int axis = 0; axis < 32; axis++) {
+        if ((axes >> axis & 1U) == 0)
+            continue;
+        if (axis >= SW_AXIS_COUNT_ || !is_numbered(mesh, axis))
+            return SW_FAIL(err, SW_E_ARGUMENT,
+                           "name axes of the mesh: a derived ep and edp are groups of their own",
+                           "axis %d does not number the ranks", axis);
+        if (mesh->axes[axis].size > 1)
+            *out |= 1U << axis;
+    }
+    return SW_OK;
+}
+
+static void name_axes(sw_group *group, uint32_t axes)
+{
+    size_t length = 0;
+
+    for (int axis = 0; axis < SW_AXIS_COUNT_; axis++) {
+        if ((axes >> axis & 1U) != 0 && length < sizeof group->name)
+            length += (size_t)snprintf(group->name + length, sizeof group->name - length, "%s%s",
+                                       length == 0 ? "" : "_", sw_axis_name((sw_axis)axis));
+    }
+}
+
+sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err)
+{
+    uint32_t index = 0;
+    uint32_t first = 0;
+
+    SW_TRY(read_axes(&comm->mesh, axes, &axes, err)); /* the same on all ranks */
+    sw_mesh_axis all = walk_axes(comm, axes, &index, &first);
+    *out = find_over(comm, axes, all);
+    if (*out != NULL)
+        return SW_OK;
+    sw_group *group = sw_alloc_zero(1, sizeof *group);
+    sw_status status =
+        group == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a communicator") : SW_OK;
+    status = sw_agree_over(comm->job, status, err);
+    if (status != SW_OK) {
+        sw_free(group);
+        return status;
+    }
+    *group = (sw_group){MPI_COMM_NULL, all.size, index, ""};
+    name_axes(group, axes);
+    split(comm, group, first);
+    comm->over[comm->n_over++] = (axis_set){axes, group};
+    *out = group;
+    return SW_OK;
+}
+
+/* ---- asking ---- */
+
+const sw_group *sw_comm_group(const sw_comm *comm, sw_group_kind kind)
+{
+    return comm->kinds[kind];
+}
+
+const sw_mesh *sw_comm_mesh(const sw_comm *comm)
+{
+    return comm == NULL ? NULL : &comm->mesh;
+}
+
+uint32_t sw_comm_rank(const sw_comm *comm)
+{
+    return comm == NULL ? 0 : comm->rank;
+}
+
+sw_status(sw_comm_agree)(sw_comm *comm, sw_status mine, sw_error *err)
+{
+    SW_NEED(comm, err);
+    return sw_agree_over(comm->job, mine, err);
+}

@@ -1,0 +1,17 @@
+/*
+ * The end of the job: a fault that only one rank can see, where the others already wait for it. One line on
+ * standard error, then MPI_Abort(), which takes all ranks along. Nothing is agreed on inside a step, so this
+ * is the only way out there; anywhere else failures are statuses.
+ */
+#ifndef SW_COMM_FATAL_H
+#define SW_COMM_FATAL_H
+
+#include <mpi.h>
+
+/* Say "shardwright: rank 3: ..." and end the job with status 3. */
+_Noreturn void sw_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Give a communicator of ours a name and a handler that ends the job when MPI fails in it. */
+void sw_fatal_watch(MPI_Comm comm, const char *name);
+
+#endif
