@@ -1,0 +1,39 @@
+/* The loops for AVX-512: 16 floats at a time. */
+#if defined(__x86_64__)
+
+#include <math.h>
+
+#include "kernel/convert.h"
+#include "kernel/elementwise.h"
+#include "kernel/loops.h"
+#include "kernel/norm.h"
+#include "kernel/rotary.h"
+#include "kernel/softmax.h"
+#include "kernel/vector_table.h"
+
+#define SW_VECTOR 16
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))),    \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
+#endif
+
+#include "kernel/vector.h"
+#include "kernel/vector_math.h"
+
+#include "kernel/vector_elementwise.h"
+#include "kernel/vector_norm.h"
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+sw_block_fn *const sw_loops_avx512[SW_LOOP_COUNT_] = {VECTOR_ROWS};
+
+#else
+typedef int sw_no_avx512; /* a translation unit is not empty */
+#endif

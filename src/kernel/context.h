@@ -1,0 +1,13 @@
+/* What the context holds; for the files of this folder. */
+#ifndef SW_KERNEL_CONTEXT_H
+#define SW_KERNEL_CONTEXT_H
+
+#include "kernel/loops.h"
+
+struct sw_kernel {
+    uint32_t n_threads;
+    sw_kernel_variant variant;
+    sw_block_fn *const *f32; /* the variant's loops, NULL where the reference stands in */
+};
+
+#endif

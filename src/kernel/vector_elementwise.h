@@ -1,0 +1,270 @@
+/* Vector loops of convert.h and elementwise.h, for avx2.c and avx512.c. */
+
+static void to_bf16(const void *args, size_t begin, size_t end)
+{
+    const sw_convert_args *a = args;
+    const float *from = a->from;
+    uint16_t *to = a->to;
+    uint16_t some[LANES];
+    size_t i = begin;
+
+    for (; end - i >= LANES; i += LANES)
+        v_store_bf16(to + i, v_load(from + i));
+    v_store_bf16(some, v_load_first(from + i, end - i));
+    v_put_first(to + i, some, end - i);
+}
+
+static void from_bf16(const void *args, size_t begin, size_t end)
+{
+    const sw_convert_args *a = args;
+
+    for (size_t i = begin; i < end; i += LANES)
+        v_store_first((float *)a->to + i, v_load_bf16_first((const uint16_t *)a->from + i, end - i), end - i);
+}
+
+static void to_f16(const void *args, size_t begin, size_t end)
+{
+    const sw_convert_args *a = args;
+    const float *from = a->from;
+    uint16_t *to = a->to;
+    uint16_t some[LANES];
+    size_t i = begin;
+
+    for (; end - i >= LANES; i += LANES)
+        v_store_f16(to + i, v_load(from + i));
+    v_store_f16(some, v_load_first(from + i, end - i));
+    v_put_first(to + i, some, end - i);
+}
+
+static void from_f16(const void *args, size_t begin, size_t end)
+{
+    const sw_convert_args *a = args;
+
+    for (size_t i = begin; i < end; i += LANES)
+        v_store_first((float *)a->to + i, v_load_f16_first((const uint16_t *)a->from + i, end - i), end - i);
+}
+
+static void add(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    const float *a = m->a;
+    const float *b = m->b;
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf sum = v_load_first(a + i, end - i) + v_load_first(b + i, end - i);
+        v_store_first((float *)m->out + i, sum, end - i);
+    }
+}
+
+static void multiply(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    const float *a = m->a;
+    const float *b = m->b;
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf product = v_load_first(a + i, end - i) * v_load_first(b + i, end - i);
+        v_store_first((float *)m->out + i, product, end - i);
+    }
+}
+
+static void scale(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    vf factor = v_set((float)m->factor);
+
+    for (size_t i = begin; i < end; i += LANES)
+        v_store_first((float *)m->out + i, factor * v_load_first((const float *)m->a + i, end - i), end - i);
+}
+
+static void accumulate(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    vf factor = v_set((float)m->factor);
+    float *out = m->out;
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf x = v_load_first((const float *)m->a + i, end - i);
+        v_store_first(out + i, v_fma(factor, x, v_load_first(out + i, end - i)), end - i);
+    }
+}
+
+static void soft_cap(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    vf cap = v_set((float)m->factor);
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf x = v_load_first((const float *)m->a + i, end - i);
+        v_store_first((float *)m->out + i, cap * v_tanh(x / cap), end - i);
+    }
+}
+
+static void soft_cap_back(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    vf cap = v_set((float)m->factor);
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf t = v_tanh(v_load_first((const float *)m->a + i, end - i) / cap);
+        vf d_out = v_load_first((const float *)m->b + i, end - i);
+        v_store_first((float *)m->out + i, d_out * ((v_set(1) - t) * (v_set(1) + t)), end - i);
+    }
+}
+
+static void activate(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf x = v_load_first((const float *)m->a + i, end - i);
+        v_store_first((float *)m->out + i, v_act(m->activation, x), end - i);
+    }
+}
+
+static void activate_back(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+
+    for (size_t i = begin; i < end; i += LANES) {
+        v_pair at = v_act_both(m->activation, v_load_first((const float *)m->a + i, end - i));
+        v_store_first((float *)m->out + i, at.slope * v_load_first((const float *)m->b + i, end - i),
+                      end - i);
+    }
+}
+
+/* The clamped unit: g * sigmoid(alpha * g) and its slope, for a gate that is clamped already. */
+INLINE v_pair clamped_gate(vf g, vf alpha)
+{
+    vf s = v_sigmoid(alpha * g);
+    return (v_pair){g * s, s * v_fma(alpha * g, v_set(1) - s, v_set(1))};
+}
+
+INLINE vf clamp_up(vf up, vf limit)
+{
+    return v_max(-limit, v_min(limit, up));
+}
+
+static void glu(const void *args, size_t begin, size_t end)
+{
+    const sw_glu_args *g = args;
+    vf limit = v_set((float)g->limit);
+    vf alpha = v_set((float)g->alpha);
+
+    for (size_t r = begin; r < end; r++) {
+        const float *gates = (const float *)g->gate + r * g->stride;
+        const float *ups = (const float *)g->up + r * g->stride;
+        float *out = (float *)g->out + r * g->width;
+        for (size_t c = 0; c < g->width; c += LANES) {
+            vf gate = v_load_first(gates + c, g->width - c);
+            vf up = v_load_first(ups + c, g->width - c);
+            vf value = g->limit > 0
+                           ? clamped_gate(v_min(limit, gate), alpha).value * (clamp_up(up, limit) + v_set(1))
+                           : v_act(g->activation, gate) * up;
+            v_store_first(out + c, value, g->width - c);
+        }
+    }
+}
+
+/* Slopes of a unit: `value` by up, `slope` by gate. */
+INLINE v_pair glu_slopes(const sw_glu_args *g, vf gate, vf up)
+{
+    if (g->limit <= 0) {
+        v_pair at = v_act_both(g->activation, gate);
+        return (v_pair){at.value, at.slope * up};
+    }
+    vf limit = v_set((float)g->limit);
+    vf zero = v_set(0);
+    v_pair at = clamped_gate(v_min(limit, gate), v_set((float)g->alpha));
+    vf by_gate = at.slope * (clamp_up(up, limit) + v_set(1));
+    return (v_pair){v_select(v_less(limit, v_abs(up)), zero, at.value),
+                    v_select(v_less(limit, gate), zero, by_gate)};
+}
+
+static void glu_back(const void *args, size_t begin, size_t end)
+{
+    const sw_glu_args *g = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *gates = (const float *)g->gate + r * g->stride;
+        const float *ups = (const float *)g->up + r * g->stride;
+        const float *d_out = (const float *)g->d_out + r * g->width;
+        for (size_t c = 0; c < g->width; c += LANES) {
+            size_t n = g->width - c;
+            vf d = v_load_first(d_out + c, n);
+            v_pair by = glu_slopes(g, v_load_first(gates + c, n), v_load_first(ups + c, n));
+            v_store_first((float *)g->d_gate + r * g->d_stride + c, d * by.slope, n);
+            v_store_first((float *)g->d_up + r * g->d_stride + c, d * by.value, n);
+        }
+    }
+}
+
+static void add_bias(const void *args, size_t begin, size_t end)
+{
+    const sw_rows_args *a = args;
+    const float *bias = a->b;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)a->a + r * a->width;
+        float *out = (float *)a->out + r * a->width;
+        for (size_t c = 0; c < a->width; c += LANES) {
+            size_t n = a->width - c;
+            v_store_first(out + c, v_load_first(x + c, n) + v_load_first(bias + c, n), n);
+        }
+    }
+}
+
+static void column_sum(const void *args, size_t begin, size_t end)
+{
+    const sw_rows_args *a = args;
+    float *out = a->out;
+
+    for (size_t c = begin; c < end; c += LANES) {
+        vf sum = a->accumulate ? v_load_first(out + c, end - c) : v_set(0);
+        for (size_t r = 0; r < a->n_rows; r++)
+            sum = sum + v_load_first((const float *)a->a + r * a->width + c, end - c);
+        v_store_first(out + c, sum, end - c);
+    }
+}
+
+static void row_scale(const void *args, size_t begin, size_t end)
+{
+    const sw_rows_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)a->a + r * a->width;
+        float *out = (float *)a->out + r * a->width;
+        vf factor = v_set(((const float *)a->b)[r]);
+        for (size_t c = 0; c < a->width; c += LANES) {
+            size_t n = a->width - c;
+            vf base = a->accumulate ? v_load_first(out + c, n) : v_set(0);
+            v_store_first(out + c, v_fma(v_load_first(x + c, n), factor, base), n);
+        }
+    }
+}
+
+/* Four sums of their own, so that additions overlap. */
+INLINE float dot_of(const float *a, const float *b, size_t n)
+{
+    vf sums[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    size_t i = 0;
+
+    for (; n - i >= 4 * LANES; i += 4 * LANES) {
+        UNROLL
+        for (size_t u = 0; u < 4; u++)
+            sums[u] = v_fma(v_load(a + i + u * LANES), v_load(b + i + u * LANES), sums[u]);
+    }
+    for (; i < n; i += LANES)
+        sums[0] = v_fma(v_load_first(a + i, n - i), v_load_first(b + i, n - i), sums[0]);
+    return v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static void row_dot(const void *args, size_t begin, size_t end)
+{
+    const sw_rows_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        size_t at = r * a->width;
+        ((float *)a->out)[r] = dot_of((const float *)a->a + at, (const float *)a->b + at, a->width);
+    }
+}

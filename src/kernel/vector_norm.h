@@ -1,0 +1,298 @@
+/* Vector loops of norm.h, softmax.h and rotary.h, for avx2.c and avx512.c; after vector_elementwise.h. */
+
+INLINE vf norm_weight(const sw_norm_args *n, size_t c)
+{
+    if (n->weight == NULL)
+        return v_set(1);
+    return v_set((float)n->offset) + v_load_first((const float *)n->weight + c, n->width - c);
+}
+
+static void square_sum(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        ((float *)n->scale)[r] = dot_of(x, x, n->width);
+    }
+}
+
+static void rms_apply(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        float *y = (float *)n->y + r * n->width;
+        vf s = v_set(((const float *)n->scale)[r]);
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            v_store_first(y + c, v_load_first(x + c, left) * s * norm_weight(n, c), left);
+        }
+    }
+}
+
+static void rms_dot(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        const float *d_y = (const float *)n->d_y + r * n->width;
+        vf sum = v_set(0);
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
+            sum = v_fma(g, v_load_first(x + c, left), sum);
+        }
+        ((float *)n->dot)[r] = v_sum(sum);
+    }
+}
+
+static void rms_back(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+    float width = (float)(n->full_width != 0 ? n->full_width : n->width);
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        const float *d_y = (const float *)n->d_y + r * n->width;
+        float *d_x = (float *)n->d_x + r * n->width;
+        float s = ((const float *)n->scale)[r];
+        vf scale_of_row = v_set(s);
+        vf pull = v_set(-(s * s * s) * (((const float *)n->dot)[r] / width));
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
+            v_store_first(d_x + c, v_fma(v_load_first(x + c, left), pull, scale_of_row * g), left);
+        }
+    }
+}
+
+static void rms_weight(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+    float *d_weight = n->d_weight;
+
+    for (size_t c = begin; c < end; c += LANES) {
+        vf sum = v_set(0);
+        for (size_t r = 0; r < n->n_rows; r++) {
+            const float *x = (const float *)n->x + r * n->width;
+            const float *d_y = (const float *)n->d_y + r * n->width;
+            vf h = v_load_first(x + c, end - c) * v_set(((const float *)n->scale)[r]);
+            sum = v_fma(v_load_first(d_y + c, end - c), h, sum);
+        }
+        v_store_first(d_weight + c, v_load_first(d_weight + c, end - c) + sum, end - c);
+    }
+}
+
+/* Sum over c of (x - mean), or of its square; lanes beyond the row take no part. */
+INLINE float sum_from_mean(const float *x, size_t width, float mean, int is_squared)
+{
+    vf sum = v_set(0);
+
+    for (size_t c = 0; c < width; c += LANES) {
+        vf d = v_load_first(x + c, width - c) - v_set(mean);
+        d = v_select(v_first(width - c), d, v_set(0));
+        sum = v_fma(d, is_squared ? d : v_set(1), sum);
+    }
+    return v_sum(sum);
+}
+
+static void layer_norm(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+    const float *bias = n->bias;
+    float width = n->width == 0 ? 1 : (float)n->width;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        float *y = (float *)n->y + r * n->width;
+        float mean = sum_from_mean(x, n->width, 0, 0) / width;
+        float s = 1 / sqrtf(sum_from_mean(x, n->width, mean, 1) / width + (float)n->eps);
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            vf normed = (v_load_first(x + c, left) - v_set(mean)) * v_set(s) * norm_weight(n, c);
+            vf base = bias == NULL ? v_set(0) : v_load_first(bias + c, left);
+            v_store_first(y + c, normed + base, left);
+        }
+        ((float *)n->mean)[r] = mean;
+        ((float *)n->scale)[r] = s;
+    }
+}
+
+static void layer_back(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+    float width = (float)n->width;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)n->x + r * n->width;
+        const float *d_y = (const float *)n->d_y + r * n->width;
+        float *d_x = (float *)n->d_x + r * n->width;
+        vf mean = v_set(((const float *)n->mean)[r]);
+        vf s = v_set(((const float *)n->scale)[r]);
+        vf sums = v_set(0);
+        vf dots = v_set(0);
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
+            sums = sums + g;
+            dots = v_fma(g, (v_load_first(x + c, left) - mean) * s, dots);
+        }
+        vf mean_g = v_set(v_sum(sums) / width);
+        vf mean_gh = v_set(v_sum(dots) / width);
+        for (size_t c = 0; c < n->width; c += LANES) {
+            size_t left = n->width - c;
+            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
+            vf h = (v_load_first(x + c, left) - mean) * s;
+            v_store_first(d_x + c, s * (g - mean_g - h * mean_gh), left);
+        }
+    }
+}
+
+static void layer_weight(const void *args, size_t begin, size_t end)
+{
+    const sw_norm_args *n = args;
+
+    for (size_t c = begin; c < end; c += LANES) {
+        size_t left = end - c;
+        vf sums = v_set(0);
+        vf dots = v_set(0);
+        for (size_t r = 0; r < n->n_rows; r++) {
+            vf x = v_load_first((const float *)n->x + r * n->width + c, left);
+            vf d_y = v_load_first((const float *)n->d_y + r * n->width + c, left);
+            vf h = (x - v_set(((const float *)n->mean)[r])) * v_set(((const float *)n->scale)[r]);
+            sums = sums + d_y;
+            dots = v_fma(d_y, h, dots);
+        }
+        float *d_weight = (float *)n->d_weight + (n->d_weight == NULL ? 0 : c);
+        float *d_bias = (float *)n->d_bias + (n->d_bias == NULL ? 0 : c);
+        if (d_weight != NULL)
+            v_store_first(d_weight, v_load_first(d_weight, left) + dots, left);
+        if (d_bias != NULL)
+            v_store_first(d_bias, v_load_first(d_bias, left) + sums, left);
+    }
+}
+
+/* NaN, if there is one: each comparison keeps it, and so does the sum. */
+INLINE float max_of_row(const float *x, size_t width)
+{
+    vf least = v_set(-INFINITY);
+    vf max = least;
+    vf nan = v_set(0);
+
+    for (size_t c = 0; c < width; c += LANES) {
+        vf value = v_select(v_first(width - c), v_load_first(x + c, width - c), least);
+        nan = v_select(v_at_most(value, v_set(INFINITY)), nan, value);
+        max = v_max(value, max);
+    }
+    return v_sum(nan) + v_largest(max);
+}
+
+/* Sum of exp(x - max) over a row; the terms to `out` if it is not NULL. */
+INLINE float exp_row(const float *x, size_t width, float max, float *out)
+{
+    vf shift = v_set(max == -INFINITY ? 0 : max);
+    vf sum = v_set(0);
+
+    for (size_t c = 0; c < width; c += LANES) {
+        vf e = v_exp(v_load_first(x + c, width - c) - shift);
+        sum = sum + v_select(v_first(width - c), e, v_set(0));
+        if (out != NULL)
+            v_store_first(out + c, e, width - c);
+    }
+    return v_sum(sum);
+}
+
+static void softmax(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)a->x + r * a->width;
+        float *out = (float *)a->out + r * a->width;
+        float sum = exp_row(x, a->width, max_of_row(x, a->width), out);
+        vf factor = v_set(sum == 0 ? 0 : 1 / sum);
+        for (size_t c = 0; c < a->width; c += LANES)
+            v_store_first(out + c, v_load_first(out + c, a->width - c) * factor, a->width - c);
+    }
+}
+
+static void softmax_back(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const float *y = (const float *)a->y + r * a->width;
+        const float *d_y = (const float *)a->d_y + r * a->width;
+        float *out = (float *)a->out + r * a->width;
+        vf dot = v_set(dot_of(y, d_y, a->width));
+        for (size_t c = 0; c < a->width; c += LANES) {
+            size_t n = a->width - c;
+            v_store_first(out + c, v_load_first(y + c, n) * (v_load_first(d_y + c, n) - dot), n);
+        }
+    }
+}
+
+static void row_max(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++)
+        ((float *)a->out)[r] = max_of_row((const float *)a->x + r * a->width, a->width);
+}
+
+static void row_exp_sum(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        float max = ((const float *)a->max)[r];
+        ((float *)a->out)[r] = exp_row((const float *)a->x + r * a->width, a->width, max, NULL);
+    }
+}
+
+INLINE void turn_half_split(const sw_rotary_args *a, const float *cosines, const float *sines, const float *x,
+                            float *y)
+{
+    size_t half = a->rotated / 2;
+
+    for (size_t j = 0; j < half; j += LANES) {
+        size_t n = half - j;
+        vf c = v_load_first(cosines + j, n);
+        vf s = v_load_first(sines + j, n);
+        vf x0 = v_load_first(x + j, n);
+        vf x1 = v_load_first(x + half + j, n);
+        s = a->is_back ? -s : s;
+        v_store_first(y + j, v_fma(x0, c, -(x1 * s)), n);
+        v_store_first(y + half + j, v_fma(x1, c, x0 * s), n);
+    }
+}
+
+/* Half-split pairs; interleaved ones are left to the reference. */
+static void rotary_half_split(const void *args, size_t begin, size_t end)
+{
+    const sw_rotary_args *a = args;
+
+    for (size_t t = begin; t < end; t++) {
+        size_t at = (a->positions == NULL ? t : (size_t)a->positions[t]) * (a->rotated / 2);
+        for (size_t h = 0; h < a->n_heads; h++) {
+            const float *x = (const float *)a->x + t * a->x_stride + h * a->width;
+            float *y = (float *)a->y + t * a->y_stride + h * a->width;
+            turn_half_split(a, (const float *)a->cos + at, (const float *)a->sin + at, x, y);
+            for (size_t d = a->rotated; d < a->width; d += LANES)
+                v_store_first(y + d, v_load_first(x + d, a->width - d), a->width - d);
+        }
+    }
+}
+
+static void rotary(const void *args, size_t begin, size_t end)
+{
+    const sw_rotary_args *a = args;
+
+    if (a->is_interleaved)
+        sw_loops_reference_f32[SW_LOOP_ROTARY](args, begin, end);
+    else
+        rotary_half_split(args, begin, end);
+}
