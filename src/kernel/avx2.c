@@ -7,6 +7,7 @@
 #include "kernel/elementwise.h"
 #include "kernel/loops.h"
 #include "kernel/norm.h"
+#include "kernel/product_paths.h"
 #include "kernel/rotary.h"
 #include "kernel/softmax.h"
 #include "kernel/vector_table.h"
@@ -24,6 +25,7 @@
 
 #include "kernel/vector_elementwise.h"
 #include "kernel/vector_norm.h"
+#include "kernel/vector_product.h"
 
 #ifdef __clang__
 #pragma clang attribute pop

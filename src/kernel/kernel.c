@@ -130,6 +130,8 @@ sw_status sw_kernel_create(sw_kernel **out, uint32_t n_threads, sw_kernel_varian
 
 void sw_kernel_destroy(sw_kernel *kernel)
 {
+    if (kernel != NULL)
+        sw_library_destroy(kernel->library);
     sw_free(kernel);
 }
 

@@ -44,7 +44,10 @@ typedef enum sw_loop {
     SW_LOOP_SOFTMAX_BACK,
     SW_LOOP_ROW_MAX,
     SW_LOOP_ROW_EXP_SUM,
-    SW_LOOP_ROTARY, /* rotary.h, items: tokens */
+    SW_LOOP_ROTARY,      /* rotary.h, items: tokens */
+    SW_LOOP_TILE,        /* product_paths.h, items: rows of C */
+    SW_LOOP_ROW_PRODUCT, /* product.h, items: columns of C; B stored [N, K], then [K, N] */
+    SW_LOOP_ROW_PRODUCT_IN_OUT,
     SW_LOOP_COUNT_,
 } sw_loop;
 
@@ -62,6 +65,9 @@ void sw_kernel_run(const sw_kernel *kernel, sw_block_fn *block, const void *args
 /* The same for blocks of unequal work: a thread that is done takes the next one. */
 void sw_kernel_run_uneven(const sw_kernel *kernel, sw_block_fn *block, const void *args, size_t n,
                           size_t grain);
+
+/* What OpenMP itself starts from here on, the library's loops for one, has the context's threads. */
+void sw_kernel_use_threads(const sw_kernel *kernel);
 
 /* Which thread of the running loop this is, below sw_kernel_threads(): picks its part of a workspace. */
 size_t sw_kernel_thread_index(void);

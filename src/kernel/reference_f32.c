@@ -3,6 +3,7 @@
 
 #include "kernel/convert.h"
 #include "kernel/norm.h"
+#include "kernel/product_paths.h"
 #include "kernel/reference_math.h"
 #include "kernel/reference_table.h"
 #include "kernel/rotary.h"
@@ -12,6 +13,7 @@
 #define REAL float
 #include "kernel/reference_elementwise.h"
 #include "kernel/reference_norm.h"
+#include "kernel/reference_product.h"
 
 static void to_bf16(const void *args, size_t begin, size_t end)
 {

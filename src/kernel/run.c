@@ -14,6 +14,15 @@ size_t sw_kernel_thread_index(void)
 #endif
 }
 
+void sw_kernel_use_threads(const sw_kernel *kernel)
+{
+#ifdef _OPENMP
+    omp_set_num_threads((int)kernel->n_threads);
+#else
+    (void)kernel;
+#endif
+}
+
 static size_t block_count(size_t n, size_t grain)
 {
     return n / grain + (n % grain != 0);

@@ -1,0 +1,227 @@
+/* Products: what is asked is checked, strides are filled in, and a way is chosen (kernel/product.h). */
+#include "kernel/product.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/status.h"
+#include "kernel/context.h"
+#include "kernel/convert.h"
+#include "kernel/product_paths.h"
+
+typedef struct type_row {
+    sw_dtype a;
+    sw_dtype b;
+    sw_dtype c;
+} type_row;
+
+static const type_row combinations[] = {
+    {SW_DTYPE_F32,  SW_DTYPE_F32,  SW_DTYPE_F32},
+    {SW_DTYPE_F64,  SW_DTYPE_F64,  SW_DTYPE_F64},
+    {SW_DTYPE_BF16, SW_DTYPE_BF16, SW_DTYPE_F32},
+    {SW_DTYPE_F32,  SW_DTYPE_BF16, SW_DTYPE_F32},
+};
+
+enum { ALIGNMENT = 64 };
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The first aligned byte at or after `memory`. */
+static void *aligned(void *memory)
+{
+    uintptr_t gap = (uintptr_t)memory % ALIGNMENT;
+    return (char *)memory + (gap == 0 ? 0 : ALIGNMENT - gap);
+}
+
+static sw_status check_types(const sw_product *p, sw_error *err)
+{
+    for (size_t i = 0; i < SW_COUNT(combinations); i++) {
+        const type_row *row = &combinations[i];
+        if (row->a == p->a_type && row->b == p->b_type && row->c == p->c_type)
+            return SW_OK;
+    }
+    return SW_FAIL(err, SW_E_ARGUMENT, "convert to F32 first", "no product of types (%d, %d) into %d",
+                   (int)p->a_type, (int)p->b_type, (int)p->c_type);
+}
+
+/* Fill in a stride of `rows` stored rows of `width`; the whole must have a size. */
+static sw_status settle_stride(const char *matrix, size_t rows, size_t width, size_t *stride, sw_error *err)
+{
+    uint64_t n_bytes = 0;
+
+    if (*stride == 0)
+        *stride = width == 0 ? 1 : width;
+    if (*stride < width) {
+        return SW_FAIL(err, SW_E_ARGUMENT, "rows may not overlap",
+                       "product: rows of %s are %zu wide and only %zu apart", matrix, width, *stride);
+    }
+    if (!sw_mul_u64(rows, *stride, &n_bytes) || !sw_mul_u64(n_bytes, sizeof(double), &n_bytes) ||
+        n_bytes > PTRDIFF_MAX) {
+        return SW_FAIL(err, SW_E_LIMIT, "", "product: %s of %zu rows of %zu is too large", matrix, rows,
+                       *stride);
+    }
+    return SW_OK;
+}
+
+static sw_status settle(const sw_product *given, sw_product *out, sw_error *err)
+{
+    sw_product p = *given;
+
+    SW_TRY(check_types(&p, err));
+    SW_TRY(
+        settle_stride("A", p.a_is_transposed ? p.k : p.m, p.a_is_transposed ? p.m : p.k, &p.a_stride, err));
+    SW_TRY(
+        settle_stride("B", p.b_is_transposed ? p.n : p.k, p.b_is_transposed ? p.k : p.n, &p.b_stride, err));
+    SW_TRY(settle_stride("C", p.m, p.n, &p.c_stride, err));
+    *out = p;
+    return SW_OK;
+}
+
+static bool is_empty(const sw_product *p)
+{
+    return p->m == 0 || p->n == 0;
+}
+
+/* Loops that read B once: A is F32 or F64, row by row. */
+static bool is_for_row_loops(const sw_product *p)
+{
+    return p->m <= SW_PRODUCT_FEW_ROWS && !p->a_is_transposed && p->a_type != SW_DTYPE_BF16;
+}
+
+static bool is_for_library(const sw_kernel *kernel, const sw_product *p)
+{
+    return kernel->variant != SW_KERNEL_REFERENCE && p->k != 0 && sw_library_has(p);
+}
+
+/* A packed B that the library did not pack is a copy without gaps. */
+static sw_product unpacked(const sw_product *p)
+{
+    sw_product plain = *p;
+
+    if (plain.b_is_packed)
+        plain.b_stride = plain.b_is_transposed ? plain.k : plain.n;
+    plain.b_is_packed = false;
+    return plain;
+}
+
+static void run_rows(const sw_kernel *kernel, const sw_product *p)
+{
+    enum { ROWS = 4, COLUMNS = 256 };
+    sw_loop loop = p->b_is_transposed ? SW_LOOP_ROW_PRODUCT : SW_LOOP_ROW_PRODUCT_IN_OUT;
+    size_t grain = COLUMNS;
+
+    if (p->b_is_transposed) /* whole groups of rows, which are read together */
+        grain = (sw_kernel_grain(p->k) + ROWS - 1) / ROWS * ROWS;
+    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), p, p->n, grain);
+}
+
+/* What the library is given for (F32, BF16): A in BF16 without gaps. */
+static sw_product with_short_a(const sw_product *p)
+{
+    sw_product out = *p;
+
+    if (p->a_type != p->b_type) {
+        out.a_type = SW_DTYPE_BF16;
+        out.a_stride = p->a_is_transposed ? p->m : p->k;
+    }
+    return out;
+}
+
+static size_t short_a_bytes(const sw_product *p)
+{
+    return p->a_type == p->b_type ? 0 : round_up(p->m * p->k * sizeof(uint16_t));
+}
+
+static void shorten_a(const sw_kernel *kernel, const sw_product *p, uint16_t *out)
+{
+    size_t rows = p->a_is_transposed ? p->k : p->m;
+    size_t width = p->a_is_transposed ? p->m : p->k;
+    const float *a = p->a;
+
+    if (p->a_stride == width) {
+        sw_kernel_to_bf16(kernel, a, out, rows * width);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++)
+        sw_kernel_to_bf16(kernel, a + r * p->a_stride, out + r * width, width);
+}
+
+sw_status sw_product_workspace(sw_kernel *kernel, const sw_product *product, size_t *n_bytes, sw_error *err)
+{
+    sw_product p;
+    size_t n = 0;
+
+    SW_TRY(settle(product, &p, err));
+    if (is_empty(&p) || (is_for_row_loops(&p) && !p.b_is_packed)) {
+        *n_bytes = 0;
+        return SW_OK;
+    }
+    if (is_for_library(kernel, &p)) {
+        sw_product given = with_short_a(&p);
+        SW_TRY(sw_library_workspace(kernel, &given, &n, err));
+        *n_bytes = ALIGNMENT + short_a_bytes(&p) + n;
+        return SW_OK;
+    }
+    *n_bytes = ALIGNMENT + sw_product_tiles_workspace(kernel, &p);
+    return SW_OK;
+}
+
+sw_status sw_product_run(sw_kernel *kernel, const sw_product *product, void *workspace, sw_error *err)
+{
+    sw_product p;
+
+    SW_TRY(settle(product, &p, err));
+    if (is_empty(&p))
+        return SW_OK;
+    if (is_for_row_loops(&p) && !p.b_is_packed) {
+        run_rows(kernel, &p);
+        return SW_OK;
+    }
+    char *room = aligned(workspace);
+    if (is_for_library(kernel, &p)) {
+        sw_product given = with_short_a(&p);
+        if (given.a_type != p.a_type) {
+            shorten_a(kernel, &p, (uint16_t *)(void *)room);
+            given.a = room;
+        }
+        return sw_library_run(kernel, &given, room + short_a_bytes(&p), err);
+    }
+    p = unpacked(&p);
+    sw_product_tiles(kernel, &p, room);
+    return SW_OK;
+}
+
+sw_status sw_product_packed_bytes(sw_kernel *kernel, const sw_product *product, size_t *n_bytes,
+                                  sw_error *err)
+{
+    sw_product p;
+
+    SW_TRY(settle(product, &p, err));
+    if (p.n != 0 && is_for_library(kernel, &p)) {
+        sw_product given = with_short_a(&p);
+        return sw_library_packed_bytes(kernel, &given, n_bytes, err);
+    }
+    *n_bytes = p.n * p.k * sw_bytes_of(p.b_type);
+    return SW_OK;
+}
+
+sw_status sw_product_pack(sw_kernel *kernel, const sw_product *product, void *packed, sw_error *err)
+{
+    sw_product p;
+
+    SW_TRY(settle(product, &p, err));
+    if (p.n != 0 && is_for_library(kernel, &p)) {
+        sw_product given = with_short_a(&p);
+        return sw_library_pack(kernel, &given, packed, err);
+    }
+    size_t bytes = sw_bytes_of(p.b_type);
+    size_t rows = p.b_is_transposed ? p.n : p.k;
+    size_t width = p.b_is_transposed ? p.k : p.n;
+    for (size_t r = 0; r < rows && width != 0; r++)
+        memcpy((char *)packed + r * width * bytes, (const char *)p.b + r * p.b_stride * bytes, width * bytes);
+    return SW_OK;
+}
