@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "kernel/attention_tile.h"
 #include "kernel/convert.h"
 #include "kernel/elementwise.h"
 #include "kernel/loops.h"
@@ -22,7 +23,9 @@
 
 #include "kernel/vector.h"
 #include "kernel/vector_math.h"
+#include "kernel/vector_rows.h"
 
+#include "kernel/vector_attention.h"
 #include "kernel/vector_elementwise.h"
 #include "kernel/vector_norm.h"
 #include "kernel/vector_product.h"

@@ -48,6 +48,9 @@ typedef enum sw_loop {
     SW_LOOP_TILE,        /* product_paths.h, items: rows of C */
     SW_LOOP_ROW_PRODUCT, /* product.h, items: columns of C; B stored [N, K], then [K, N] */
     SW_LOOP_ROW_PRODUCT_IN_OUT,
+    SW_LOOP_SCORE, /* attention_tile.h, items: rows of a tile */
+    SW_LOOP_SCORE_END,
+    SW_LOOP_SCORE_BACK,
     SW_LOOP_COUNT_,
 } sw_loop;
 

@@ -342,8 +342,7 @@ sw_status sw_library_run(sw_kernel *kernel, const sw_product *product, void *wor
 
     SW_TRY(entry_of(kernel, product, &e, err));
     for (int i = 0; i < n_arguments; i++) {
-        /* the library's interface has one kind of pointer for what it reads and what it writes */
-        void *memory = (void *)(uintptr_t)data[i];
+        void *memory = for_library(data[i]);
         SW_TRY(
             check(dnnl_memory_set_data_handle(e->arguments[i].memory, memory), "setting an argument", err));
     }

@@ -1,6 +1,7 @@
 /* The reference loops for F32, and the conversions, which have no other type. */
 #include "kernel/loops.h"
 
+#include "kernel/attention_tile.h"
 #include "kernel/convert.h"
 #include "kernel/norm.h"
 #include "kernel/product_paths.h"
@@ -11,6 +12,7 @@
 #include "kernel/softmax.h"
 
 #define REAL float
+#include "kernel/reference_attention.h"
 #include "kernel/reference_elementwise.h"
 #include "kernel/reference_norm.h"
 #include "kernel/reference_product.h"

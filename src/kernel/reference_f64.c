@@ -1,6 +1,7 @@
 /* The reference loops for F64. */
 #include "kernel/loops.h"
 
+#include "kernel/attention_tile.h"
 #include "kernel/norm.h"
 #include "kernel/product_paths.h"
 #include "kernel/reference_math.h"
@@ -10,6 +11,7 @@
 #include "kernel/softmax.h"
 
 #define REAL double
+#include "kernel/reference_attention.h"
 #include "kernel/reference_elementwise.h"
 #include "kernel/reference_norm.h"
 #include "kernel/reference_product.h"

@@ -30,5 +30,8 @@
     [SW_LOOP_ROTARY]         = rotary,         \
     [SW_LOOP_TILE]           = tile,           \
     [SW_LOOP_ROW_PRODUCT]    = row_product,    \
-    [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product
+    [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product, \
+    [SW_LOOP_SCORE]          = score,          \
+    [SW_LOOP_SCORE_END]      = score_end,      \
+    [SW_LOOP_SCORE_BACK]     = score_back
 // clang-format on

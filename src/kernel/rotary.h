@@ -21,7 +21,7 @@ typedef struct sw_rotary_args {
     bool is_back;
     const void *cos;          /* [positions, rotated / 2] */
     const void *sin;          /* [positions, rotated / 2] */
-    const int64_t *positions; /* [T]: a token's row of the tables; NULL: its index */
+    const int32_t *positions; /* [T]: a token's row of the tables; NULL: its index */
     const void *x;            /* [T, H, D], heads D apart */
     void *y;                  /* [T, H, D]; may be x */
     size_t x_stride;          /* from token to token */

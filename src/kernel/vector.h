@@ -112,6 +112,22 @@ INLINE float v_largest(vf x)
     return _mm512_reduce_max_ps(x);
 }
 
+/* Lanes of the first n whose value is in least .. most. */
+INLINE vmask v_within(const int32_t *p, int32_t least, int32_t most, size_t n)
+{
+    vmask first = v_first(n);
+    __m512i x = _mm512_maskz_loadu_epi32(first, p);
+    vmask above = _mm512_mask_cmp_epi32_mask(first, x, _mm512_set1_epi32(least), _MM_CMPINT_NLT);
+    return _mm512_mask_cmp_epi32_mask(above, x, _mm512_set1_epi32(most), _MM_CMPINT_LE);
+}
+
+/* The first n less `x`, as floats. */
+INLINE vf v_minus(const int32_t *p, int32_t x, size_t n)
+{
+    __m512i values = _mm512_maskz_loadu_epi32(v_first(n), p);
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(values, _mm512_set1_epi32(x)));
+}
+
 INLINE vf v_load_bf16(const uint16_t *p)
 {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
@@ -241,6 +257,23 @@ INLINE float v_largest(vf x)
     __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+/* Lanes of the first n whose value is in least .. most. */
+INLINE vmask v_within(const int32_t *p, int32_t least, int32_t most, size_t n)
+{
+    vmask first = v_first(n);
+    __m256i x = _mm256_maskload_epi32(p, _mm256_castps_si256(first));
+    __m256i below = _mm256_cmpgt_epi32(_mm256_set1_epi32(least), x);
+    __m256i above = _mm256_cmpgt_epi32(x, _mm256_set1_epi32(most));
+    return _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_or_si256(below, above)), first);
+}
+
+/* The first n less `x`, as floats. */
+INLINE vf v_minus(const int32_t *p, int32_t x, size_t n)
+{
+    __m256i values = _mm256_maskload_epi32(p, _mm256_castps_si256(v_first(n)));
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(values, _mm256_set1_epi32(x)));
 }
 
 INLINE vf v_load_bf16(const uint16_t *p)

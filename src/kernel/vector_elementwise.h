@@ -243,22 +243,6 @@ static void row_scale(const void *args, size_t begin, size_t end)
     }
 }
 
-/* Four sums of their own, so that additions overlap. */
-INLINE float dot_of(const float *a, const float *b, size_t n)
-{
-    vf sums[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
-    size_t i = 0;
-
-    for (; n - i >= 4 * LANES; i += 4 * LANES) {
-        UNROLL
-        for (size_t u = 0; u < 4; u++)
-            sums[u] = v_fma(v_load(a + i + u * LANES), v_load(b + i + u * LANES), sums[u]);
-    }
-    for (; i < n; i += LANES)
-        sums[0] = v_fma(v_load_first(a + i, n - i), v_load_first(b + i, n - i), sums[0]);
-    return v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
 static void row_dot(const void *args, size_t begin, size_t end)
 {
     const sw_rows_args *a = args;

@@ -1,4 +1,4 @@
-/* Vector loops of norm.h, softmax.h and rotary.h, for avx2.c and avx512.c; after vector_elementwise.h. */
+/* Vector loops of norm.h, softmax.h and rotary.h, for avx2.c and avx512.c. */
 
 INLINE vf norm_weight(const sw_norm_args *n, size_t c)
 {
@@ -173,36 +173,6 @@ static void layer_weight(const void *args, size_t begin, size_t end)
         if (d_bias != NULL)
             v_store_first(d_bias, v_load_first(d_bias, left) + sums, left);
     }
-}
-
-/* NaN, if there is one: each comparison keeps it, and so does the sum. */
-INLINE float max_of_row(const float *x, size_t width)
-{
-    vf least = v_set(-INFINITY);
-    vf max = least;
-    vf nan = v_set(0);
-
-    for (size_t c = 0; c < width; c += LANES) {
-        vf value = v_select(v_first(width - c), v_load_first(x + c, width - c), least);
-        nan = v_select(v_at_most(value, v_set(INFINITY)), nan, value);
-        max = v_max(value, max);
-    }
-    return v_sum(nan) + v_largest(max);
-}
-
-/* Sum of exp(x - max) over a row; the terms to `out` if it is not NULL. */
-INLINE float exp_row(const float *x, size_t width, float max, float *out)
-{
-    vf shift = v_set(max == -INFINITY ? 0 : max);
-    vf sum = v_set(0);
-
-    for (size_t c = 0; c < width; c += LANES) {
-        vf e = v_exp(v_load_first(x + c, width - c) - shift);
-        sum = sum + v_select(v_first(width - c), e, v_set(0));
-        if (out != NULL)
-            v_store_first(out + c, e, width - c);
-    }
-    return v_sum(sum);
 }
 
 static void softmax(const void *args, size_t begin, size_t end)

@@ -272,7 +272,7 @@ static void a_quarter_turn_swaps_the_pair(void **state)
         {0, 0},
         {1, 1}
     };
-    const int64_t positions[2] = {1, 0};
+    const int32_t positions[2] = {1, 0};
     const float x[2][5] = {
         {1, 2, 3, 4, 9},
         {1, 2, 3, 4, 9}

@@ -1,0 +1,52 @@
+/* What the loops of attention.c do with a tile of scores [rows, n]; items: rows. */
+#ifndef SW_KERNEL_ATTENTION_TILE_H
+#define SW_KERNEL_ATTENTION_TILE_H
+
+#include "kernel/loops.h"
+
+/*
+ * SW_LOOP_SCORE takes q.k and leaves exp(x - max), with `max` and `sum` brought up to date and `out`
+ * rescaled. SW_LOOP_SCORE_END divides `out` by the sum, the sink counted, into `result`, and writes the lse.
+ * SW_LOOP_SCORE_BACK takes q.k and, in `d_scores`, d_out.v; it leaves exp(x - lse) and the gradient of q.k.
+ */
+typedef struct sw_score_args {
+    size_t n;
+    void *scores;   /* rows `stride` apart */
+    void *d_scores; /* rows `stride` apart */
+    size_t stride;
+    double scale;
+    double soft_cap;
+    double slope;
+    bool is_masked; /* some keys may be hidden */
+    bool is_causal;
+    uint32_t window;
+    const int32_t *q_positions; /* [rows] */
+    const int32_t *k_positions; /* [n] */
+    void *max;                  /* [rows] */
+    void *sum;                  /* [rows] */
+    void *out;                  /* [rows, width] */
+    size_t width;
+    const void *sink; /* one value or NULL */
+    void *result;     /* rows `result_row` apart */
+    size_t result_row;
+    void *lse;         /* [rows] */
+    const void *delta; /* [rows]: d_out.out */
+} sw_score_args;
+
+/* The positions that a query at `position` sees are least .. most. */
+typedef struct sw_sight {
+    int32_t least;
+    int32_t most;
+} sw_sight;
+
+static inline sw_sight sw_sight_of(bool is_causal, uint32_t window, int32_t position)
+{
+    sw_sight sight = {0, is_causal ? position : INT32_MAX};
+    int64_t first = (int64_t)position - (int64_t)window + 1;
+
+    if (window != 0 && first > 0)
+        sight.least = (int32_t)(first < INT32_MAX ? first : INT32_MAX);
+    return sight;
+}
+
+#endif

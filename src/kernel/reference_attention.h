@@ -1,0 +1,88 @@
+/* Reference loops of attention tiles for the type REAL, to be included by reference_f32.c and
+ * reference_f64.c. */
+
+/* x of a score, -inf where the key is hidden; *slope is what the soft cap leaves of a change of q.k. */
+static double masked_score(const sw_score_args *s, size_t r, size_t c, double *slope)
+{
+    double x = s->scale * (double)((const REAL *)s->scores)[r * s->stride + c];
+    int32_t q = s->q_positions[r];
+    int32_t k = s->k_positions[c];
+
+    *slope = s->scale;
+    if (s->soft_cap > 0) {
+        double t = tanh(x / s->soft_cap);
+        *slope = s->scale * (1 - t * t);
+        x = s->soft_cap * t;
+    }
+    sw_sight sight = sw_sight_of(s->is_causal, s->window, q);
+    if (s->is_masked && (k < sight.least || k > sight.most))
+        return -INFINITY;
+    return x + s->slope * ((double)k - (double)q);
+}
+
+static void score(const void *args, size_t begin, size_t end)
+{
+    const sw_score_args *s = args;
+    double slope;
+
+    for (size_t r = begin; r < end; r++) {
+        REAL *row = (REAL *)s->scores + r * s->stride;
+        REAL *max = (REAL *)s->max + r;
+        REAL *sum = (REAL *)s->sum + r;
+        REAL *out = (REAL *)s->out + r * s->width;
+        REAL largest = *max;
+        for (size_t c = 0; c < s->n; c++) {
+            row[c] = (REAL)masked_score(s, r, c, &slope);
+            largest = row[c] > largest || isnan(row[c]) ? row[c] : largest;
+        }
+        double shift = largest == -INFINITY ? 0 : (double)largest;
+        double keep = exp((double)*max - shift);
+        double total = (double)*sum * keep;
+        for (size_t c = 0; c < s->n; c++) {
+            row[c] = (REAL)exp((double)row[c] - shift);
+            total += (double)row[c];
+        }
+        for (size_t d = 0; d < s->width; d++)
+            out[d] = (REAL)((double)out[d] * keep);
+        *max = largest;
+        *sum = (REAL)total;
+    }
+}
+
+static void score_end(const void *args, size_t begin, size_t end)
+{
+    const sw_score_args *s = args;
+
+    for (size_t r = begin; r < end; r++) {
+        double max = (double)((const REAL *)s->max)[r];
+        double sum = (double)((const REAL *)s->sum)[r];
+        double sink = s->sink == NULL ? -INFINITY : (double)*(const REAL *)s->sink;
+        double largest = sink > max ? sink : max;
+        double keep = max == -INFINITY ? 0 : exp(max - largest);
+        double total = sum * keep + (sink == -INFINITY ? 0 : exp(sink - largest));
+        REAL *result = (REAL *)s->result + r * s->result_row;
+        for (size_t d = 0; d < s->width; d++)
+            result[d] =
+                total == 0 ? 0 : (REAL)((double)((const REAL *)s->out)[r * s->width + d] * keep / total);
+        ((REAL *)s->lse)[r] = total == 0 ? -INFINITY : (REAL)(largest + log(total));
+    }
+}
+
+static void score_back(const void *args, size_t begin, size_t end)
+{
+    const sw_score_args *s = args;
+
+    for (size_t r = begin; r < end; r++) {
+        double lse = (double)((const REAL *)s->lse)[r];
+        double delta = (double)((const REAL *)s->delta)[r];
+        for (size_t c = 0; c < s->n; c++) {
+            size_t at = r * s->stride + c;
+            REAL *d = (REAL *)s->d_scores + at;
+            double slope;
+            double x = masked_score(s, r, c, &slope);
+            double p = x == -INFINITY ? 0 : exp(x - lse);
+            ((REAL *)s->scores)[at] = (REAL)p;
+            *d = (REAL)(p * ((double)*d - delta) * slope);
+        }
+    }
+}
