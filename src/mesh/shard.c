@@ -147,9 +147,12 @@ static bool append(range_list *list, sw_range range)
     return true;
 }
 
-/* Pieces of a rank: all that it holds, or what no lower rank holds too. */
+/*
+ * Pieces of a rank: all that it holds, or those that `reader` takes from it. Of the replicas of a piece that
+ * is the one whose number among them is the reader's own, if the reader counts itself in the same way.
+ */
 static sw_status collect(const sw_placement *placement, uint64_t extent, uint32_t parts, uint32_t index,
-                         bool is_owned_only, range_list *list, sw_error *err)
+                         const uint32_t *reader, range_list *list, sw_error *err)
 {
     bool fits = true;
 
@@ -158,8 +161,8 @@ static sw_status collect(const sw_placement *placement, uint64_t extent, uint32_
                        parts);
     }
     if (placement->kind != SW_PLACE_SHARD) {
-        bool is_copy = placement->kind == SW_PLACE_REPLICATE && index > 0;
-        fits = (is_owned_only && is_copy) || append(list, (sw_range){0, extent});
+        bool is_copy = placement->kind == SW_PLACE_REPLICATE && reader != NULL && *reader != index;
+        fits = is_copy || append(list, (sw_range){0, extent});
     } else {
         SW_TRY(sw_cut_check(placement->cut, extent, parts, err));
         layout lay = layout_of(placement->cut, extent, parts);
@@ -167,7 +170,8 @@ static sw_status collect(const sw_placement *placement, uint64_t extent, uint32_
         for (uint32_t i = 0; i < lay.n_segments && fits; i++) {
             sw_segment segment = segment_of(&lay, i);
             sw_range chunk = chunk_of(&lay, &segment, index % lay.block);
-            if (!is_owned_only || index % segment.replicas == 0) /* replicas divide the block */
+            /* Replicas divide the block, so that counting from rank 0 is counting from the block. */
+            if (reader == NULL || index % segment.replicas == *reader % segment.replicas)
                 fits = append(list, (sw_range){begin + chunk.begin, begin + chunk.end});
             begin += segment.extent;
         }
@@ -184,7 +188,7 @@ sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32
 {
     range_list list = {pieces, capacity, 0};
 
-    SW_TRY(collect(placement, extent, parts, index, false, &list, err));
+    SW_TRY(collect(placement, extent, parts, index, NULL, &list, err));
     *n_pieces = list.n;
     return SW_OK;
 }
@@ -193,9 +197,18 @@ sw_status sw_shard_owned_pieces(const sw_placement *placement, uint64_t extent, 
                                 uint32_t index, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
                                 sw_error *err)
 {
+    sw_rank_pair ranks = {.holder = index, .reader = 0};
+
+    return sw_shard_pieces_for(placement, extent, parts, ranks, pieces, capacity, n_pieces, err);
+}
+
+sw_status sw_shard_pieces_for(const sw_placement *placement, uint64_t extent, uint32_t parts,
+                              sw_rank_pair ranks, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
+                              sw_error *err)
+{
     range_list list = {pieces, capacity, 0};
 
-    SW_TRY(collect(placement, extent, parts, index, true, &list, err));
+    SW_TRY(collect(placement, extent, parts, ranks.holder, &ranks.reader, &list, err));
     *n_pieces = list.n;
     return SW_OK;
 }

@@ -14,6 +14,12 @@
 
 #include "shardwright/mesh.h"
 
+/* Two ranks of an axis, by their index on it. */
+typedef struct sw_rank_pair {
+    uint32_t holder;
+    uint32_t reader;
+} sw_rank_pair;
+
 /* Neighbouring ranks of an axis, by their index on it. */
 typedef struct sw_rank_span {
     uint32_t first;
@@ -52,6 +58,15 @@ sw_status sw_shard_pieces(const sw_placement *placement, uint64_t extent, uint32
 sw_status sw_shard_owned_pieces(const sw_placement *placement, uint64_t extent, uint32_t parts,
                                 uint32_t index, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
                                 sw_error *err);
+
+/*
+ * The same for the rows that `reader` takes from `holder`: of several ranks that hold the same piece each
+ * reader takes it from one, itself if it is one of them, and the readers are spread over them (P: from every
+ * rank). Reader 0 takes each row from its owner.
+ */
+sw_status sw_shard_pieces_for(const sw_placement *placement, uint64_t extent, uint32_t parts,
+                              sw_rank_pair ranks, sw_range *pieces, uint32_t capacity, uint32_t *n_pieces,
+                              sw_error *err);
 
 /* Rows that rank `index` holds: the sum of its pieces; 0 when the cut does not fit or there is no such rank.
  */

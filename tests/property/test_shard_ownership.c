@@ -1,8 +1,8 @@
 /*
  * Every row is held by exactly the ranks that a row-by-row statement of the cut names.
  *
- * The statement here walks rows and divides; the code under test walks ranks and multiplies. They share
- * nothing.
+ * The statement (tests/support/row_owner.h) walks rows and divides; the code under test walks ranks and
+ * multiplies. They share nothing.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 #include "gen.h"
 #include "mesh/placement.h"
 #include "mesh/shard.h"
+#include "row_owner.h"
 
 enum { MAX_RANKS = 24, MAX_SEGMENTS = 6, MAX_ROWS = 2048, N_CASES = 150000 };
 
@@ -60,32 +61,9 @@ static void make_cut(gen *g, fitting_cut *made)
         made->segments[0].extent = 0; /* the whole dim */
 }
 
-static uint64_t at_least_1(uint64_t n)
-{
-    return n == 0 ? 1 : n;
-}
-
-/* The first rank that holds `row`, and how many follow it with the same: said from the row's side. */
 static void owners_of(const fitting_cut *made, uint64_t row, uint32_t *first, uint32_t *n)
 {
-    uint64_t rows_a_group = made->extent / made->cut.n_groups;
-    uint64_t block = made->parts / made->cut.n_groups;
-    uint64_t group = row / rows_a_group;
-    uint64_t within = row % rows_a_group;
-    uint32_t i = 0;
-
-    while (made->cut.n_segments > 1 && within >= made->segments[i].extent)
-        within -= made->segments[i++].extent;
-    uint64_t extent = made->cut.n_segments == 1 ? rows_a_group : made->segments[i].extent;
-    uint64_t unit = at_least_1(made->segments[i].unit);
-    uint64_t replicas = at_least_1(made->segments[i].replicas);
-    uint64_t n_chunks = block / replicas;
-    uint64_t units_a_chunk = 1; /* the least that n_chunks chunks suffice with */
-    while (units_a_chunk * n_chunks * unit < extent)
-        units_a_chunk++;
-    uint64_t chunk = within / unit / units_a_chunk;
-    *first = (uint32_t)(group * block + chunk * replicas);
-    *n = (uint32_t)replicas;
+    row_owners(&made->placement, made->extent, made->parts, row, first, n);
 }
 
 static uint8_t held[MAX_RANKS][MAX_ROWS];
@@ -159,6 +137,36 @@ static bool replica_groups_are_the_owners(gen *g)
     return uniform == 0 || uniform == n;
 }
 
+/* Of the ranks that hold a row a reader takes it from one: itself if it can, else the one with its place. */
+static bool readers_take_each_row_once(gen *g)
+{
+    fitting_cut made = {0};
+    make_cut(g, &made);
+    uint32_t reader = gen_below(g, made.parts);
+    for (uint32_t rank = 0; rank < made.parts; rank++) {
+        sw_range pieces[MAX_SEGMENTS];
+        sw_rank_pair ranks = {rank, reader};
+        uint32_t n_pieces = 0;
+        memset(held[rank], 0, made.extent);
+        if (sw_shard_pieces_for(&made.placement, made.extent, made.parts, ranks, pieces, MAX_SEGMENTS,
+                                &n_pieces, NULL) != SW_OK)
+            return false;
+        for (uint32_t i = 0; i < n_pieces; i++)
+            memset(&held[rank][pieces[i].begin], 1, pieces[i].end - pieces[i].begin);
+    }
+    for (uint32_t row = 0; row < made.extent; row++) {
+        uint32_t first = 0;
+        uint32_t n = 0;
+        owners_of(&made, row, &first, &n);
+        for (uint32_t rank = 0; rank < made.parts; rank++) {
+            bool is_giver = rank >= first && rank < first + n && (rank - first) % n == reader % n;
+            if (held[rank][row] != is_giver)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Plain chunks tile the dim at any extent, the large ones included. */
 static bool plain_shards_tile_the_dim(gen *g)
 {
@@ -207,6 +215,12 @@ static void replica_groups_are_the_ranks_that_own_a_row(void **state)
     assert_true(gen_holds(replica_groups_are_the_owners, N_CASES));
 }
 
+static void a_reader_takes_each_row_from_one_rank(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(readers_take_each_row_once, N_CASES / 5));
+}
+
 static void plain_shards_follow_one_another_to_the_end(void **state)
 {
     (void)state;
@@ -224,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_held_by_the_ranks_that_own_it),
         cmocka_unit_test(replica_groups_are_the_ranks_that_own_a_row),
+        cmocka_unit_test(a_reader_takes_each_row_from_one_rank),
         cmocka_unit_test(plain_shards_follow_one_another_to_the_end),
         cmocka_unit_test(a_cut_written_and_read_is_the_same_cut),
     };
