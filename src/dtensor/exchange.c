@@ -103,16 +103,24 @@ static sw_status make_boxes(const maker *make, sw_exchange *out, uint32_t axes, 
 {
     sw_box *sent = sw_arena_zero(make->arena, out->n_members, sizeof *sent);
     sw_box *received = sw_arena_zero(make->arena, out->n_members, sizeof *received);
+    uint64_t *n_sent = sw_arena_zero(make->arena, out->n_members, sizeof *n_sent);
+    uint64_t *n_received = sw_arena_zero(make->arena, out->n_members, sizeof *n_received);
 
-    if (sent == NULL || received == NULL)
+    if (sent == NULL || received == NULL || n_sent == NULL || n_received == NULL)
         return sw_arena_fail(make->arena, "an exchange", make->err);
     for (uint32_t i = 0; i < out->n_members; i++) {
         sw_grid_coord other = sw_grid_member(&make->from->grid, axes, at, i);
         SW_TRY(box_between(make, at, other, true, &sent[i]));
         SW_TRY(box_between(make, other, at, false, &received[i]));
+        n_sent[i] = i == out->me ? 0 : sent[i].elems;
+        n_received[i] = i == out->me ? 0 : received[i].elems;
+        out->sent_elems += n_sent[i];
+        out->received_elems += n_received[i];
     }
     out->sent = sent;
     out->received = received;
+    out->n_sent = n_sent;
+    out->n_received = n_received;
     return SW_OK;
 }
 

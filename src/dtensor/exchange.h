@@ -20,8 +20,13 @@ typedef struct sw_exchange {
     uint32_t me;
     const sw_box *sent;     /* a box of the tensor before for each member, this rank included */
     const sw_box *received; /* a box of the tensor after, the same */
-    bool is_added;          /* what comes twice for an element is added, in the order of the members */
-    bool has_gaps;          /* on some rank nothing comes for some element: it becomes zero */
+    /* Elements to and from each member, none to and from this rank itself, and their sums. */
+    const uint64_t *n_sent;
+    const uint64_t *n_received;
+    uint64_t sent_elems;
+    uint64_t received_elems;
+    bool is_added; /* what comes twice for an element is added, in the order of the members */
+    bool has_gaps; /* on some rank nothing comes for some element: it becomes zero */
 } sw_exchange;
 
 /* The axes that must take part in a change from `from` to `to`, a bit each. */

@@ -328,7 +328,8 @@ static bool backward_is_the_transpose(gen *g)
 
 static void assert_seen_often(const uint64_t *n_of, int kind, uint64_t least)
 {
-    if (gen_setting("SW_SEED", UINT64_MAX) == UINT64_MAX && n_of[kind] < least)
+    bool is_full_run = getenv("SW_SEED") == NULL && getenv("SW_CASES") == NULL;
+    if (is_full_run && n_of[kind] < least)
         fail_msg("%d cases with a step %s", (int)n_of[kind], sw_step_kind_name((sw_step_kind)kind));
 }
 
