@@ -193,6 +193,50 @@ static bool backward_keeps_the_gradient(gen *g)
     return holds;
 }
 
+/* ---- owners ---- */
+
+/* Is an element in the rows that a rank owns? */
+static bool is_owned(const layout_case *c, const sw_tensor_layout *layout, uint32_t rank, uint64_t flat,
+                     sw_arena *arena)
+{
+    sw_share owned = {.chosen = UINT32_MAX};
+
+    for (uint32_t a = 0; a < c->grid.n_axes; a++)
+        owned.holder.at[a] = layout_case_coord(c, rank, a);
+    bool is_inside = sw_tensor_layout_shares(layout, &owned);
+    for (uint32_t d = c->n_dims; d-- > 0; flat /= c->dims[d]) {
+        sw_rows rows;
+        bool is_row = false;
+        if (sw_tensor_layout_rows(&rows, layout, d, &owned, arena, NULL) != SW_OK)
+            return false;
+        for (uint32_t i = 0; i < rows.n; i++)
+            is_row = is_row ||
+                     (flat % c->dims[d] >= rows.ranges[i].begin && flat % c->dims[d] < rows.ranges[i].end);
+        is_inside = is_inside && is_row;
+    }
+    return is_inside;
+}
+
+/* Of the ranks that hold an element one owns it: one that holds it. */
+static bool each_element_has_one_owner(gen *g)
+{
+    if (!make_case(g, &tested, DENSE_ELEMS))
+        return false;
+    const layout_case *c = &tested.from;
+    for (uint64_t flat = 0; flat < layout_case_elems(c); flat++) {
+        uint32_t n_owners = 0;
+        for (uint32_t rank = 0; rank < c->n_ranks; rank++) {
+            bool is_mine = is_owned(c, &tested.ranks[0].from, rank, flat, tested.arena);
+            if (is_mine && layout_case_at(c, rank, flat) == CASE_NOT_HELD)
+                return false;
+            n_owners += is_mine;
+        }
+        if (n_owners != 1)
+            return false;
+    }
+    return true;
+}
+
 /* ---- linear maps ---- */
 
 /* A map from the tensors of all ranks, one after the other, to those after: column by column. */
@@ -358,6 +402,12 @@ static void without_copies_the_backward_is_the_transpose(void **state)
     }
 }
 
+static void an_element_has_one_owner(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(each_element_has_one_owner, N_DENSE_CASES));
+}
+
 static int forget(void **state)
 {
     (void)state;
@@ -371,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_tensor_is_the_same_after_any_transition, forget),
         cmocka_unit_test_teardown(a_gradient_is_the_same_before_any_transition, forget),
+        cmocka_unit_test_teardown(an_element_has_one_owner, forget),
         cmocka_unit_test_teardown(without_copies_the_backward_is_the_transpose, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

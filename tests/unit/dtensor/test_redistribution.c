@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "dtensor/redistribution.h"
 #include "mesh/placement.h"
+#include "page.h"
 #include "plan/lowering.h"
 
 static const uint64_t shape[] = {12, 24, 6};
@@ -168,6 +169,20 @@ static void axes_on_one_dim_are_gathered_inside_out_and_cut_outside_in(void **st
     assert_list(&all, &made.forward, "all_gather tp, all_gather ep");
 }
 
+static void the_page_of_transitions_shows_what_is_compiled(void **state)
+{
+    page_table table;
+
+    (void)state;
+    page_open(&table, "transitions.md", "Several axes");
+    assert_int_equal(table.n_rows, 8);
+    for (size_t i = 0; i < table.n_rows; i++) {
+        sw_redistribution made = made_of(&cp_tp, table.cells[i][0], table.cells[i][1], 0);
+        assert_list(&cp_tp, &made.forward, table.cells[i][2]);
+    }
+    page_close(&table);
+}
+
 static void an_outer_axis_under_an_inner_one_is_exchanged_over_both(void **state)
 {
     (void)state;
@@ -277,6 +292,7 @@ int main(void)
         cmocka_unit_test(every_row_of_one_axis_has_its_collective_and_its_backward),
         cmocka_unit_test(the_planner_lowers_to_the_same),
         cmocka_unit_test(axes_on_one_dim_are_gathered_inside_out_and_cut_outside_in),
+        cmocka_unit_test(the_page_of_transitions_shows_what_is_compiled),
         cmocka_unit_test(an_outer_axis_under_an_inner_one_is_exchanged_over_both),
         cmocka_unit_test(what_shrinks_comes_before_what_grows),
         cmocka_unit_test(only_what_changes_costs),
