@@ -98,7 +98,7 @@ static uint64_t row_of(const sw_rows *rows, uint64_t place)
 static void local_step(const part *p)
 {
     const sw_step *step = p->step;
-    uint64_t index[SW_LAYOUT_MAX_DIMS];
+    uint64_t index[SW_LAYOUT_MAX_DIMS] = {0};
     uint64_t box[SW_LAYOUT_MAX_DIMS];
 
     memset(p->out, 0, elems_of(step->out, step->n_dims) * sizeof *p->out);
@@ -172,7 +172,7 @@ static bool exchanged(const part *p, const uint32_t *members, uint32_t n)
     uint32_t n_dims = p->step->n_dims;
     uint64_t n_out = elems_of(p->step->out, n_dims);
     uint8_t *times = calloc(n_out + 1, 1);
-    uint64_t index[SW_LAYOUT_MAX_DIMS];
+    uint64_t index[SW_LAYOUT_MAX_DIMS] = {0};
     bool fits = times != NULL && mine->n_members == n && place_in(members, n, p->rank) == mine->me;
 
     memset(p->out, 0, n_out * sizeof *p->out);
@@ -209,7 +209,7 @@ static bool belongs(const part *p, const uint32_t *members, uint32_t n)
 static bool run(const part *p)
 {
     uint32_t members[SIMULATE_MAX_RANKS];
-    uint64_t index[SW_LAYOUT_MAX_DIMS];
+    uint64_t index[SW_LAYOUT_MAX_DIMS] = {0};
     uint32_t n = group_of(p, members);
 
     if (!belongs(p, members, n))
