@@ -93,13 +93,6 @@ static sw_status check_sizes(const sw_tensor_layout *layout, sw_error *err)
     return SW_OK;
 }
 
-/* Does the cut say no more than a plain shard? */
-static bool is_plain(const sw_cut *cut)
-{
-    return cut != NULL && cut->n_groups <= 1 && cut->n_segments == 1 && cut->segments[0].replicas <= 1 &&
-           cut->segments[0].unit <= 1;
-}
-
 /* Is a piece of the shard the whole dim, on every rank of the axis? */
 static bool is_whole(const sw_cut *cut, uint32_t parts)
 {
@@ -157,6 +150,26 @@ static sw_status check_cut(const sw_tensor_layout *layout, uint32_t a, sw_error 
     return SW_OK;
 }
 
+/* Does the cut of axis `a` come to plain chunks, whatever the outer axes leave? Its unit may not matter. */
+static bool is_plain(const sw_tensor_layout *layout, uint32_t a)
+{
+    const sw_placement *placement = &layout->on[a];
+    const sw_cut *cut = placement->cut;
+    uint32_t parts = layout->grid.size[a];
+
+    if (cut == NULL || cut->n_groups > 1 || cut->n_segments > 1 || cut->segments[0].replicas > 1)
+        return false;
+    uint32_t outer = axes_of(layout, (uint32_t)placement->dim, a);
+    for (uint32_t i = 0; i < sw_grid_ranks(&layout->grid, outer); i++) {
+        sw_grid_coord at = sw_grid_member(&layout->grid, outer, (sw_grid_coord){{0}}, i);
+        uint64_t extent = extent_of(layout, (uint32_t)placement->dim, a, at);
+        /* The first chunk is as large as any, and says how large they are. */
+        if (sw_shard_local_extent(placement, extent, parts, 0) != sw_shard_range(extent, parts, 0).end)
+            return false;
+    }
+    return true;
+}
+
 static sw_status place(sw_tensor_layout *layout, uint32_t a, const sw_placement *placement, sw_error *err)
 {
     static const sw_placement whole = {SW_PLACE_REPLICATE, 0, NULL};
@@ -180,7 +193,7 @@ static sw_status place(sw_tensor_layout *layout, uint32_t a, const sw_placement 
         SW_TRY(check_cut(layout, a, err));
         if (parts == 1 || is_whole(placement->cut, parts))
             layout->on[a] = whole;
-        else if (is_plain(placement->cut))
+        else if (is_plain(layout, a))
             layout->on[a].cut = NULL;
         return SW_OK;
     default:

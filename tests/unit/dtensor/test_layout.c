@@ -98,11 +98,15 @@ static void one_layout_has_one_spelling(void **state)
     const sw_cut copies = {1, 1, &thrice};
     const sw_segment once = {13, 0, 0};
     const sw_cut nothing_said = {1, 1, &once};
+    const sw_segment by_twos = {0, 2, 1};
+    const sw_cut even = {1, 1, &by_twos};
     const sw_placement places[][2] = {
-        {R, {SW_PLACE_SHARD, 1, &copies}       },
-        {R, R                                  },
-        {R, {SW_PLACE_SHARD, -1, &nothing_said}},
-        {R, S(1)                               }
+        {{SW_PLACE_SHARD, 0, &even}, R                                  },
+        {S(0),                       R                                  },
+        {R,                          {SW_PLACE_SHARD, 1, &copies}       },
+        {R,                          R                                  },
+        {R,                          {SW_PLACE_SHARD, -1, &nothing_said}},
+        {R,                          S(1)                               }
     };
     for (size_t i = 0; i < SW_COUNT(places); i += 2) {
         sw_tensor_layout a = make(&cp_tp, places[i]);

@@ -241,6 +241,36 @@ static void replicas_are_read_once_and_from_near(void **state)
     }
 }
 
+static void a_tensor_of_2_to_the_57_elements_is_only_numbers(void **state)
+{
+    (void)state;
+    const uint64_t rows = UINT64_C(1) << 40;
+    const uint64_t dims[] = {rows, 1 << 17};
+    const sw_segment segments[] = {
+        {rows - 7, 1, 1},
+        {7,        7, 4}
+    };
+    const sw_cut cut = {1, 2, segments};
+    const sw_placement before[] = {
+        {SW_PLACE_SHARD, 0, &cut}
+    };
+    const sw_placement after[] = {
+        {SW_PLACE_SHARD, 1, NULL}
+    };
+    sw_tensor_layout from;
+    sw_tensor_layout to;
+    sw_redistribution made;
+
+    assert_int_equal(sw_tensor_layout_make(&from, &tp, 2, dims, before, NULL), SW_OK);
+    assert_int_equal(sw_tensor_layout_make(&to, &tp, 2, dims, after, NULL), SW_OK);
+    assert_int_equal(sw_redistribution_make(&made, &from, &to, 0, (sw_grid_coord){{1}}, arena, NULL), SW_OK);
+    const sw_exchange *exchange = made.forward.steps[0].exchange;
+    uint64_t chunk = (rows - 7 + 3) / 4;
+    assert_true(exchange->n_sent[0] == chunk << 15); /* its copy of the 7 rows is not wanted */
+    assert_true(exchange->n_received[3] == (rows - 7 - 3 * chunk) << 15);
+    assert_true(sw_step_out_elems(&made.forward.steps[0]) == rows << 15);
+}
+
 static void transitions_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -297,6 +327,7 @@ int main(void)
         cmocka_unit_test(what_shrinks_comes_before_what_grows),
         cmocka_unit_test(only_what_changes_costs),
         cmocka_unit_test(replicas_are_read_once_and_from_near),
+        cmocka_unit_test(a_tensor_of_2_to_the_57_elements_is_only_numbers),
         cmocka_unit_test(transitions_that_are_none_are_refused),
         cmocka_unit_test(a_compile_without_memory_fails_and_leaks_nothing),
     };
