@@ -2,14 +2,18 @@
 #if defined(__x86_64__)
 
 #include <math.h>
+#include <string.h>
 
 #include "kernel/attention_tile.h"
 #include "kernel/convert.h"
 #include "kernel/elementwise.h"
 #include "kernel/loops.h"
+#include "kernel/loss.h"
 #include "kernel/norm.h"
+#include "kernel/optimizer.h"
 #include "kernel/product_paths.h"
 #include "kernel/rotary.h"
+#include "kernel/rows.h"
 #include "kernel/softmax.h"
 #include "kernel/vector_table.h"
 
@@ -30,6 +34,7 @@
 #include "kernel/vector_elementwise.h"
 #include "kernel/vector_norm.h"
 #include "kernel/vector_product.h"
+#include "kernel/vector_train.h"
 
 #ifdef __clang__
 #pragma clang attribute pop

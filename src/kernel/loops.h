@@ -51,6 +51,13 @@ typedef enum sw_loop {
     SW_LOOP_SCORE, /* attention_tile.h, items: rows of a tile */
     SW_LOOP_SCORE_END,
     SW_LOOP_SCORE_BACK,
+    SW_LOOP_TARGET_LOGIT, /* loss.h, items: rows */
+    SW_LOOP_CROSS_ENTROPY_BACK,
+    SW_LOOP_GATHER,      /* rows.h, items: rows */
+    SW_LOOP_SCATTER_ADD, /* columns */
+    SW_LOOP_TOP_K,       /* rows */
+    SW_LOOP_ADAMW,       /* optimizer.h, items: elements */
+    SW_LOOP_SGD,
     SW_LOOP_COUNT_,
 } sw_loop;
 

@@ -1,13 +1,18 @@
 /* The reference loops for F32, and the conversions, which have no other type. */
 #include "kernel/loops.h"
 
+#include <string.h>
+
 #include "kernel/attention_tile.h"
 #include "kernel/convert.h"
+#include "kernel/loss.h"
 #include "kernel/norm.h"
+#include "kernel/optimizer.h"
 #include "kernel/product_paths.h"
 #include "kernel/reference_math.h"
 #include "kernel/reference_table.h"
 #include "kernel/rotary.h"
+#include "kernel/rows.h"
 #include "kernel/short_float.h"
 #include "kernel/softmax.h"
 
@@ -16,6 +21,7 @@
 #include "kernel/reference_elementwise.h"
 #include "kernel/reference_norm.h"
 #include "kernel/reference_product.h"
+#include "kernel/reference_train.h"
 
 static void to_bf16(const void *args, size_t begin, size_t end)
 {

@@ -72,6 +72,11 @@ INLINE vf v_max(vf a, vf b) /* b where either is NaN */
     return _mm512_max_ps(a, b);
 }
 
+INLINE vf v_sqrt(vf x)
+{
+    return _mm512_sqrt_ps(x);
+}
+
 INLINE vf v_abs(vf x)
 {
     return _mm512_abs_ps(x);
@@ -206,6 +211,11 @@ INLINE vf v_min(vf a, vf b) /* b where either is NaN */
 INLINE vf v_max(vf a, vf b) /* b where either is NaN */
 {
     return _mm256_max_ps(a, b);
+}
+
+INLINE vf v_sqrt(vf x)
+{
+    return _mm256_sqrt_ps(x);
 }
 
 INLINE vf v_abs(vf x)
