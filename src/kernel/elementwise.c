@@ -3,7 +3,7 @@
 
 #include "kernel/loops.h"
 
-enum { COLUMNS = 64 }; /* of a block that goes down the rows: a few cache lines */
+enum { COLUMNS = 256 }; /* of a block that goes down the rows: long enough for memory to keep pace */
 
 void sw_kernel_add(const sw_kernel *kernel, sw_dtype dtype, const void *a, const void *b, void *out, size_t n)
 {

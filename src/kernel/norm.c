@@ -5,7 +5,7 @@
 
 #include "kernel/loops.h"
 
-enum { COLUMNS = 64 }; /* of a block that goes down the rows */
+enum { COLUMNS = 256 }; /* of a block that goes down the rows: long enough for memory to keep pace */
 
 static void over_rows(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, const sw_norm_args *args)
 {
@@ -58,45 +58,51 @@ void sw_kernel_rms_apply_back(const sw_kernel *kernel, sw_dtype dtype, const sw_
     over_rows(kernel, dtype, SW_LOOP_RMS_BACK, args);
 }
 
-/* A block's rows stay in the cache between the two readings. */
+/* Two loops over a few rows at a time, so that the second finds them in the innermost cache. */
 typedef struct fused_args {
     const sw_norm_args *norm;
     sw_dtype dtype;
+    bool is_forward; /* between the loops, sums of squares become scales */
     sw_block_fn *first;
     sw_block_fn *second;
 } fused_args;
 
-static void rms_rows(const void *args, size_t begin, size_t end)
+static void make_scales(const fused_args *a, size_t begin, size_t end)
 {
-    const fused_args *a = args;
     size_t bytes = a->dtype == SW_DTYPE_F64 ? sizeof(double) : sizeof(float);
     sw_norm_args rows = *a->norm;
 
-    a->first(a->norm, begin, end);
     rows.n_rows = end - begin;
     rows.scale = (char *)rows.scale + begin * bytes;
     sw_kernel_rms_scales(a->dtype, &rows);
-    a->second(a->norm, begin, end);
 }
 
 static void both_loops(const void *args, size_t begin, size_t end)
 {
+    enum { FEW = 2048 }; /* elements */
     const fused_args *a = args;
+    size_t width = a->norm->width;
+    size_t step = width == 0 || width >= FEW ? 1 : FEW / width;
 
-    a->first(a->norm, begin, end);
-    a->second(a->norm, begin, end);
+    for (size_t r = begin; r < end; r += step) {
+        size_t last = end - r < step ? end : r + step;
+        a->first(a->norm, r, last);
+        if (a->is_forward)
+            make_scales(a, r, last);
+        a->second(a->norm, r, last);
+    }
 }
 
 void sw_kernel_rms_norm(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args)
 {
-    fused_args fused = {args, dtype, sw_kernel_loop(kernel, dtype, SW_LOOP_SQUARE_SUM),
+    fused_args fused = {args, dtype, true, sw_kernel_loop(kernel, dtype, SW_LOOP_SQUARE_SUM),
                         sw_kernel_loop(kernel, dtype, SW_LOOP_RMS_APPLY)};
-    sw_kernel_run(kernel, rms_rows, &fused, args->n_rows, sw_kernel_grain(args->width));
+    sw_kernel_run(kernel, both_loops, &fused, args->n_rows, sw_kernel_grain(args->width));
 }
 
 void sw_kernel_rms_norm_back(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args)
 {
-    fused_args fused = {args, dtype, sw_kernel_loop(kernel, dtype, SW_LOOP_RMS_DOT),
+    fused_args fused = {args, dtype, false, sw_kernel_loop(kernel, dtype, SW_LOOP_RMS_DOT),
                         sw_kernel_loop(kernel, dtype, SW_LOOP_RMS_BACK)};
     sw_kernel_rms_weight_back(kernel, dtype, args);
     sw_kernel_run(kernel, both_loops, &fused, args->n_rows, sw_kernel_grain(args->width));

@@ -110,12 +110,10 @@ static sw_product unpacked(const sw_product *p)
 
 static void run_rows(const sw_kernel *kernel, const sw_product *p)
 {
-    enum { ROWS = 4, COLUMNS = 256 };
+    enum { COLUMNS = 512 };
     sw_loop loop = p->b_is_transposed ? SW_LOOP_ROW_PRODUCT : SW_LOOP_ROW_PRODUCT_IN_OUT;
-    size_t grain = COLUMNS;
+    size_t grain = p->b_is_transposed ? sw_kernel_grain(p->k) : COLUMNS;
 
-    if (p->b_is_transposed) /* whole groups of rows, which are read together */
-        grain = (sw_kernel_grain(p->k) + ROWS - 1) / ROWS * ROWS;
     sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), p, p->n, grain);
 }
 

@@ -22,6 +22,11 @@
 
 #define LANES ((size_t)SW_VECTOR)
 
+/*
+ * Loops begin with a copy of their arguments, which nobody else points to: a store of a vector may alias
+ * whatever is behind a pointer, and all of it would be read again after each store.
+ */
+
 #if SW_VECTOR == 16
 
 typedef __m512 vf;       /* floats */
@@ -44,7 +49,7 @@ INLINE void v_store(float *p, vf x)
 
 INLINE vmask v_first(size_t n)
 {
-    return n >= LANES ? (vmask)0xffff : (vmask)((1U << n) - 1);
+    return (vmask)(n >= LANES ? 0xffffU : (1U << n) - 1);
 }
 
 INLINE vf v_load_masked(const float *p, vmask mask)

@@ -35,7 +35,8 @@ INLINE void scale_row(float *row, size_t n, float factor)
 
 static void score(const void *args, size_t begin, size_t end)
 {
-    const sw_score_args *s = args;
+    const sw_score_args copy = *(const sw_score_args *)args;
+    const sw_score_args *s = &copy;
 
     for (size_t r = begin; r < end; r++) {
         float *row = (float *)s->scores + r * s->stride;
@@ -61,7 +62,8 @@ static void score(const void *args, size_t begin, size_t end)
 
 static void score_end(const void *args, size_t begin, size_t end)
 {
-    const sw_score_args *s = args;
+    const sw_score_args copy = *(const sw_score_args *)args;
+    const sw_score_args *s = &copy;
 
     for (size_t r = begin; r < end; r++) {
         float max = ((const float *)s->max)[r];
@@ -81,7 +83,8 @@ static void score_end(const void *args, size_t begin, size_t end)
 
 static void score_back(const void *args, size_t begin, size_t end)
 {
-    const sw_score_args *s = args;
+    const sw_score_args copy = *(const sw_score_args *)args;
+    const sw_score_args *s = &copy;
 
     for (size_t r = begin; r < end; r++) {
         float lse = ((const float *)s->lse)[r];

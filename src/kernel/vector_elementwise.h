@@ -2,7 +2,8 @@
 
 static void to_bf16(const void *args, size_t begin, size_t end)
 {
-    const sw_convert_args *a = args;
+    const sw_convert_args copy = *(const sw_convert_args *)args;
+    const sw_convert_args *a = &copy;
     const float *from = a->from;
     uint16_t *to = a->to;
     uint16_t some[LANES];
@@ -16,7 +17,8 @@ static void to_bf16(const void *args, size_t begin, size_t end)
 
 static void from_bf16(const void *args, size_t begin, size_t end)
 {
-    const sw_convert_args *a = args;
+    const sw_convert_args copy = *(const sw_convert_args *)args;
+    const sw_convert_args *a = &copy;
 
     for (size_t i = begin; i < end; i += LANES)
         v_store_first((float *)a->to + i, v_load_bf16_first((const uint16_t *)a->from + i, end - i), end - i);
@@ -24,7 +26,8 @@ static void from_bf16(const void *args, size_t begin, size_t end)
 
 static void to_f16(const void *args, size_t begin, size_t end)
 {
-    const sw_convert_args *a = args;
+    const sw_convert_args copy = *(const sw_convert_args *)args;
+    const sw_convert_args *a = &copy;
     const float *from = a->from;
     uint16_t *to = a->to;
     uint16_t some[LANES];
@@ -38,7 +41,8 @@ static void to_f16(const void *args, size_t begin, size_t end)
 
 static void from_f16(const void *args, size_t begin, size_t end)
 {
-    const sw_convert_args *a = args;
+    const sw_convert_args copy = *(const sw_convert_args *)args;
+    const sw_convert_args *a = &copy;
 
     for (size_t i = begin; i < end; i += LANES)
         v_store_first((float *)a->to + i, v_load_f16_first((const uint16_t *)a->from + i, end - i), end - i);
@@ -46,7 +50,8 @@ static void from_f16(const void *args, size_t begin, size_t end)
 
 static void add(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     const float *a = m->a;
     const float *b = m->b;
 
@@ -58,7 +63,8 @@ static void add(const void *args, size_t begin, size_t end)
 
 static void multiply(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     const float *a = m->a;
     const float *b = m->b;
 
@@ -70,7 +76,8 @@ static void multiply(const void *args, size_t begin, size_t end)
 
 static void scale(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     vf factor = v_set((float)m->factor);
 
     for (size_t i = begin; i < end; i += LANES)
@@ -79,7 +86,8 @@ static void scale(const void *args, size_t begin, size_t end)
 
 static void accumulate(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     vf factor = v_set((float)m->factor);
     float *out = m->out;
 
@@ -91,7 +99,8 @@ static void accumulate(const void *args, size_t begin, size_t end)
 
 static void soft_cap(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     vf cap = v_set((float)m->factor);
 
     for (size_t i = begin; i < end; i += LANES) {
@@ -102,7 +111,8 @@ static void soft_cap(const void *args, size_t begin, size_t end)
 
 static void soft_cap_back(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
     vf cap = v_set((float)m->factor);
 
     for (size_t i = begin; i < end; i += LANES) {
@@ -112,24 +122,68 @@ static void soft_cap_back(const void *args, size_t begin, size_t end)
     }
 }
 
-static void activate(const void *args, size_t begin, size_t end)
+INLINE void activate_by(const sw_map_args *m, size_t begin, size_t end, sw_activation activation)
 {
-    const sw_map_args *m = args;
-
     for (size_t i = begin; i < end; i += LANES) {
         vf x = v_load_first((const float *)m->a + i, end - i);
-        v_store_first((float *)m->out + i, v_act(m->activation, x), end - i);
+        v_store_first((float *)m->out + i, v_act(activation, x), end - i);
+    }
+}
+
+static void activate(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
+
+    switch (m->activation) { /* a constant in each of the loops */
+    case SW_ACT_GELU:
+        activate_by(m, begin, end, SW_ACT_GELU);
+        break;
+    case SW_ACT_GELU_TANH:
+        activate_by(m, begin, end, SW_ACT_GELU_TANH);
+        break;
+    case SW_ACT_RELU:
+        activate_by(m, begin, end, SW_ACT_RELU);
+        break;
+    case SW_ACT_SIGMOID:
+        activate_by(m, begin, end, SW_ACT_SIGMOID);
+        break;
+    default:
+        activate_by(m, begin, end, SW_ACT_SILU);
+        break;
+    }
+}
+
+INLINE void activate_back_by(const sw_map_args *m, size_t begin, size_t end, sw_activation activation)
+{
+    for (size_t i = begin; i < end; i += LANES) {
+        v_pair at = v_act_both(activation, v_load_first((const float *)m->a + i, end - i));
+        v_store_first((float *)m->out + i, at.slope * v_load_first((const float *)m->b + i, end - i),
+                      end - i);
     }
 }
 
 static void activate_back(const void *args, size_t begin, size_t end)
 {
-    const sw_map_args *m = args;
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
 
-    for (size_t i = begin; i < end; i += LANES) {
-        v_pair at = v_act_both(m->activation, v_load_first((const float *)m->a + i, end - i));
-        v_store_first((float *)m->out + i, at.slope * v_load_first((const float *)m->b + i, end - i),
-                      end - i);
+    switch (m->activation) { /* a constant in each of the loops */
+    case SW_ACT_GELU:
+        activate_back_by(m, begin, end, SW_ACT_GELU);
+        break;
+    case SW_ACT_GELU_TANH:
+        activate_back_by(m, begin, end, SW_ACT_GELU_TANH);
+        break;
+    case SW_ACT_RELU:
+        activate_back_by(m, begin, end, SW_ACT_RELU);
+        break;
+    case SW_ACT_SIGMOID:
+        activate_back_by(m, begin, end, SW_ACT_SIGMOID);
+        break;
+    default:
+        activate_back_by(m, begin, end, SW_ACT_SILU);
+        break;
     }
 }
 
@@ -147,7 +201,8 @@ INLINE vf clamp_up(vf up, vf limit)
 
 static void glu(const void *args, size_t begin, size_t end)
 {
-    const sw_glu_args *g = args;
+    const sw_glu_args copy = *(const sw_glu_args *)args;
+    const sw_glu_args *g = &copy;
     vf limit = v_set((float)g->limit);
     vf alpha = v_set((float)g->alpha);
 
@@ -183,7 +238,8 @@ INLINE v_pair glu_slopes(const sw_glu_args *g, vf gate, vf up)
 
 static void glu_back(const void *args, size_t begin, size_t end)
 {
-    const sw_glu_args *g = args;
+    const sw_glu_args copy = *(const sw_glu_args *)args;
+    const sw_glu_args *g = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *gates = (const float *)g->gate + r * g->stride;
@@ -201,7 +257,8 @@ static void glu_back(const void *args, size_t begin, size_t end)
 
 static void add_bias(const void *args, size_t begin, size_t end)
 {
-    const sw_rows_args *a = args;
+    const sw_rows_args copy = *(const sw_rows_args *)args;
+    const sw_rows_args *a = &copy;
     const float *bias = a->b;
 
     for (size_t r = begin; r < end; r++) {
@@ -216,20 +273,23 @@ static void add_bias(const void *args, size_t begin, size_t end)
 
 static void column_sum(const void *args, size_t begin, size_t end)
 {
-    const sw_rows_args *a = args;
+    const sw_rows_args copy = *(const sw_rows_args *)args;
+    const sw_rows_args *a = &copy;
     float *out = a->out;
 
-    for (size_t c = begin; c < end; c += LANES) {
-        vf sum = a->accumulate ? v_load_first(out + c, end - c) : v_set(0);
-        for (size_t r = 0; r < a->n_rows; r++)
-            sum = sum + v_load_first((const float *)a->a + r * a->width + c, end - c);
-        v_store_first(out + c, sum, end - c);
+    for (size_t c = begin; !a->accumulate && c < end; c += LANES)
+        v_store_first(out + c, v_set(0), end - c);
+    for (size_t r = 0; r < a->n_rows; r++) {
+        const float *row = (const float *)a->a + r * a->width;
+        for (size_t c = begin; c < end; c += LANES)
+            v_store_first(out + c, v_load_first(out + c, end - c) + v_load_first(row + c, end - c), end - c);
     }
 }
 
 static void row_scale(const void *args, size_t begin, size_t end)
 {
-    const sw_rows_args *a = args;
+    const sw_rows_args copy = *(const sw_rows_args *)args;
+    const sw_rows_args *a = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)a->a + r * a->width;
@@ -245,7 +305,8 @@ static void row_scale(const void *args, size_t begin, size_t end)
 
 static void row_dot(const void *args, size_t begin, size_t end)
 {
-    const sw_rows_args *a = args;
+    const sw_rows_args copy = *(const sw_rows_args *)args;
+    const sw_rows_args *a = &copy;
 
     for (size_t r = begin; r < end; r++) {
         size_t at = r * a->width;

@@ -9,7 +9,8 @@ INLINE vf norm_weight(const sw_norm_args *n, size_t c)
 
 static void square_sum(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)n->x + r * n->width;
@@ -19,7 +20,8 @@ static void square_sum(const void *args, size_t begin, size_t end)
 
 static void rms_apply(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)n->x + r * n->width;
@@ -34,7 +36,8 @@ static void rms_apply(const void *args, size_t begin, size_t end)
 
 static void rms_dot(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)n->x + r * n->width;
@@ -51,7 +54,8 @@ static void rms_dot(const void *args, size_t begin, size_t end)
 
 static void rms_back(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
     float width = (float)(n->full_width != 0 ? n->full_width : n->width);
 
     for (size_t r = begin; r < end; r++) {
@@ -69,20 +73,45 @@ static void rms_back(const void *args, size_t begin, size_t end)
     }
 }
 
+/* Rows that stand far apart are fetched ahead, for the processor sees no stream in them. */
+INLINE void fetch_ahead(const sw_norm_args *n, size_t r, size_t c)
+{
+    if (r < n->n_rows) {
+        _mm_prefetch((const char *)((const float *)n->x + r * n->width + c), _MM_HINT_T0);
+        _mm_prefetch((const char *)((const float *)n->d_y + r * n->width + c), _MM_HINT_T0);
+    }
+}
+
+/* d_y * h of row r from column c on, h being x * s. */
+INLINE vf rms_term(const sw_norm_args *n, size_t r, size_t c, size_t left)
+{
+    vf h = v_load_first((const float *)n->x + r * n->width + c, left) * v_set(((const float *)n->scale)[r]);
+    return v_load_first((const float *)n->d_y + r * n->width + c, left) * h;
+}
+
+/* Rows in ascending order, four of them at a time, so that sums are not read and written for each. */
 static void rms_weight(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
     float *d_weight = n->d_weight;
+    size_t r = 0;
 
-    for (size_t c = begin; c < end; c += LANES) {
-        vf sum = v_set(0);
-        for (size_t r = 0; r < n->n_rows; r++) {
-            const float *x = (const float *)n->x + r * n->width;
-            const float *d_y = (const float *)n->d_y + r * n->width;
-            vf h = v_load_first(x + c, end - c) * v_set(((const float *)n->scale)[r]);
-            sum = v_fma(v_load_first(d_y + c, end - c), h, sum);
+    for (; n->n_rows - r >= 4; r += 4) {
+        for (size_t c = begin; c < end; c += LANES) {
+            vf sum = v_load_first(d_weight + c, end - c);
+            UNROLL
+            for (size_t i = 0; i < 4; i++) {
+                fetch_ahead(n, r + 4 + i, c);
+                sum = sum + rms_term(n, r + i, c, end - c);
+            }
+            v_store_first(d_weight + c, sum, end - c);
         }
-        v_store_first(d_weight + c, v_load_first(d_weight + c, end - c) + sum, end - c);
+    }
+    for (; r < n->n_rows; r++) {
+        for (size_t c = begin; c < end; c += LANES)
+            v_store_first(d_weight + c, v_load_first(d_weight + c, end - c) + rms_term(n, r, c, end - c),
+                          end - c);
     }
 }
 
@@ -101,7 +130,8 @@ INLINE float sum_from_mean(const float *x, size_t width, float mean, int is_squa
 
 static void layer_norm(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
     const float *bias = n->bias;
     float width = n->width == 0 ? 1 : (float)n->width;
 
@@ -123,7 +153,8 @@ static void layer_norm(const void *args, size_t begin, size_t end)
 
 static void layer_back(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
     float width = (float)n->width;
 
     for (size_t r = begin; r < end; r++) {
@@ -151,33 +182,38 @@ static void layer_back(const void *args, size_t begin, size_t end)
     }
 }
 
+INLINE vf layer_term(const sw_norm_args *n, size_t r, size_t c, size_t left)
+{
+    vf mean = v_set(((const float *)n->mean)[r]);
+    vf h = (v_load_first((const float *)n->x + r * n->width + c, left) - mean) *
+           v_set(((const float *)n->scale)[r]);
+    return v_load_first((const float *)n->d_y + r * n->width + c, left) * h;
+}
+
 static void layer_weight(const void *args, size_t begin, size_t end)
 {
-    const sw_norm_args *n = args;
+    const sw_norm_args copy = *(const sw_norm_args *)args;
+    const sw_norm_args *n = &copy;
+    float *d_weight = n->d_weight;
+    float *d_bias = n->d_bias;
 
-    for (size_t c = begin; c < end; c += LANES) {
-        size_t left = end - c;
-        vf sums = v_set(0);
-        vf dots = v_set(0);
-        for (size_t r = 0; r < n->n_rows; r++) {
-            vf x = v_load_first((const float *)n->x + r * n->width + c, left);
-            vf d_y = v_load_first((const float *)n->d_y + r * n->width + c, left);
-            vf h = (x - v_set(((const float *)n->mean)[r])) * v_set(((const float *)n->scale)[r]);
-            sums = sums + d_y;
-            dots = v_fma(d_y, h, dots);
+    for (size_t r = 0; r < n->n_rows; r++) {
+        const float *d_y = (const float *)n->d_y + r * n->width;
+        for (size_t c = begin; c < end; c += LANES) {
+            size_t left = end - c;
+            if (d_weight != NULL)
+                v_store_first(d_weight + c, v_load_first(d_weight + c, left) + layer_term(n, r, c, left),
+                              left);
+            if (d_bias != NULL)
+                v_store_first(d_bias + c, v_load_first(d_bias + c, left) + v_load_first(d_y + c, left), left);
         }
-        float *d_weight = (float *)n->d_weight + (n->d_weight == NULL ? 0 : c);
-        float *d_bias = (float *)n->d_bias + (n->d_bias == NULL ? 0 : c);
-        if (d_weight != NULL)
-            v_store_first(d_weight, v_load_first(d_weight, left) + dots, left);
-        if (d_bias != NULL)
-            v_store_first(d_bias, v_load_first(d_bias, left) + sums, left);
     }
 }
 
 static void softmax(const void *args, size_t begin, size_t end)
 {
-    const sw_softmax_args *a = args;
+    const sw_softmax_args copy = *(const sw_softmax_args *)args;
+    const sw_softmax_args *a = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)a->x + r * a->width;
@@ -191,7 +227,8 @@ static void softmax(const void *args, size_t begin, size_t end)
 
 static void softmax_back(const void *args, size_t begin, size_t end)
 {
-    const sw_softmax_args *a = args;
+    const sw_softmax_args copy = *(const sw_softmax_args *)args;
+    const sw_softmax_args *a = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *y = (const float *)a->y + r * a->width;
@@ -207,7 +244,8 @@ static void softmax_back(const void *args, size_t begin, size_t end)
 
 static void row_max(const void *args, size_t begin, size_t end)
 {
-    const sw_softmax_args *a = args;
+    const sw_softmax_args copy = *(const sw_softmax_args *)args;
+    const sw_softmax_args *a = &copy;
 
     for (size_t r = begin; r < end; r++)
         ((float *)a->out)[r] = max_of_row((const float *)a->x + r * a->width, a->width);
@@ -215,7 +253,8 @@ static void row_max(const void *args, size_t begin, size_t end)
 
 static void row_exp_sum(const void *args, size_t begin, size_t end)
 {
-    const sw_softmax_args *a = args;
+    const sw_softmax_args copy = *(const sw_softmax_args *)args;
+    const sw_softmax_args *a = &copy;
 
     for (size_t r = begin; r < end; r++) {
         float max = ((const float *)a->max)[r];
@@ -243,7 +282,8 @@ INLINE void turn_half_split(const sw_rotary_args *a, const float *cosines, const
 /* Half-split pairs; interleaved ones are left to the reference. */
 static void rotary_half_split(const void *args, size_t begin, size_t end)
 {
-    const sw_rotary_args *a = args;
+    const sw_rotary_args copy = *(const sw_rotary_args *)args;
+    const sw_rotary_args *a = &copy;
 
     for (size_t t = begin; t < end; t++) {
         size_t at = (a->positions == NULL ? t : (size_t)a->positions[t]) * (a->rotated / 2);
@@ -259,7 +299,8 @@ static void rotary_half_split(const void *args, size_t begin, size_t end)
 
 static void rotary(const void *args, size_t begin, size_t end)
 {
-    const sw_rotary_args *a = args;
+    const sw_rotary_args copy = *(const sw_rotary_args *)args;
+    const sw_rotary_args *a = &copy;
 
     if (a->is_interleaved)
         sw_loops_reference_f32[SW_LOOP_ROTARY](args, begin, end);

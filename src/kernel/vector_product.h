@@ -68,7 +68,8 @@ INLINE size_t tile_rows(const sw_tile_args *t, size_t r, size_t end, size_t c, s
 
 static void tile(const void *args, size_t begin, size_t end)
 {
-    const sw_tile_args *t = args;
+    const sw_tile_args copy = *(const sw_tile_args *)args;
+    const sw_tile_args *t = &copy;
 
     for (size_t c = 0; c < t->n; c += TILE_VECTORS * LANES) {
         size_t vectors = (t->n - c + LANES - 1) / LANES;
@@ -98,48 +99,49 @@ INLINE void put_sum(const sw_product *p, size_t r, size_t j, float sum)
     *c = base + sum + (p->bias == NULL ? 0 : ((const float *)p->bias)[j]);
 }
 
-/* `rows` rows of A by `columns` stored rows of B from j on. */
-INLINE void dot_rows(const sw_product *p, int is_bf16, size_t j, size_t rows, size_t columns)
+/*
+ * `rows` rows of A by stored row j of B, which is one stream of memory; CHAINS sums along K for each, so that
+ * multiply-adds overlap.
+ */
+INLINE void dot_row(const sw_product *p, int is_bf16, size_t j, size_t rows)
 {
-    vf sums[SW_PRODUCT_FEW_ROWS][4];
+    enum { CHAINS = 4 };
+    vf sums[SW_PRODUCT_FEW_ROWS][CHAINS];
     const float *a = p->a;
+    size_t b = j * p->b_stride;
+    size_t k = 0;
 
     UNROLL
     for (size_t i = 0; i < rows; i++) {
         UNROLL
-        for (size_t v = 0; v < columns; v++)
-            sums[i][v] = v_set(0);
+        for (size_t u = 0; u < CHAINS; u++)
+            sums[i][u] = v_set(0);
     }
-    for (size_t k = 0; k < p->k; k += LANES) {
-        size_t n = p->k - k;
-        vf x[SW_PRODUCT_FEW_ROWS];
+    for (; p->k - k >= CHAINS * LANES; k += CHAINS * LANES) {
         UNROLL
-        for (size_t i = 0; i < rows; i++)
-            x[i] = v_load_first(a + i * p->a_stride + k, n);
-        UNROLL
-        for (size_t v = 0; v < columns; v++) {
-            vf w = load_b(p, is_bf16, (j + v) * p->b_stride + k, n);
+        for (size_t u = 0; u < CHAINS; u++) {
+            size_t at = k + u * LANES;
+            vf w = load_b(p, is_bf16, b + at, LANES);
             UNROLL
             for (size_t i = 0; i < rows; i++)
-                sums[i][v] = v_fma(w, x[i], sums[i][v]);
+                sums[i][u] = v_fma(w, v_load(a + i * p->a_stride + at), sums[i][u]);
         }
     }
-    UNROLL
-    for (size_t i = 0; i < rows; i++) {
+    for (; k < p->k; k += LANES) {
+        vf w = load_b(p, is_bf16, b + k, p->k - k);
         UNROLL
-        for (size_t v = 0; v < columns; v++)
-            put_sum(p, i, j + v, v_sum(sums[i][v]));
+        for (size_t i = 0; i < rows; i++)
+            sums[i][0] = v_fma(w, v_load_first(a + i * p->a_stride + k, p->k - k), sums[i][0]);
     }
+    UNROLL
+    for (size_t i = 0; i < rows; i++)
+        put_sum(p, i, j, v_sum((sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3])));
 }
 
 INLINE void dot_columns(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
-    size_t j = begin;
-
-    for (; end - j >= 4; j += 4)
-        dot_rows(p, is_bf16, j, rows, 4);
-    for (; j < end; j++)
-        dot_rows(p, is_bf16, j, rows, 1);
+    for (size_t j = begin; j < end; j++)
+        dot_row(p, is_bf16, j, rows);
 }
 
 INLINE void row_product_of(const sw_product *p, int is_bf16, size_t begin, size_t end)
@@ -162,7 +164,8 @@ INLINE void row_product_of(const sw_product *p, int is_bf16, size_t begin, size_
 
 static void row_product(const void *args, size_t begin, size_t end)
 {
-    const sw_product *p = args;
+    const sw_product copy = *(const sw_product *)args;
+    const sw_product *p = &copy;
 
     if (p->b_type == SW_DTYPE_BF16)
         row_product_of(p, 1, begin, end);
@@ -170,18 +173,18 @@ static void row_product(const void *args, size_t begin, size_t end)
         row_product_of(p, 0, begin, end);
 }
 
-/* One row of A by B stored [K, N]: four rows of B at a time are added to the columns begin .. end-1 of C. */
+/* One row of A by B stored [K, N]: eight rows of B at a time are added to the columns begin .. end-1 of C. */
 INLINE void add_rows(const sw_product *p, int is_bf16, size_t r, size_t begin, size_t end)
 {
     const float *a = (const float *)p->a + r * p->a_stride;
     float *c = (float *)p->c + r * p->c_stride;
     size_t k = 0;
 
-    for (; p->k - k >= 4; k += 4) {
+    for (; p->k - k >= 8; k += 8) {
         for (size_t j = begin; j < end; j += LANES) {
             vf sum = v_load_first(c + j, end - j);
             UNROLL
-            for (size_t i = 0; i < 4; i++)
+            for (size_t i = 0; i < 8; i++)
                 sum = v_fma(v_set(a[k + i]), load_b(p, is_bf16, (k + i) * p->b_stride + j, end - j), sum);
             v_store_first(c + j, sum, end - j);
         }
@@ -196,7 +199,8 @@ INLINE void add_rows(const sw_product *p, int is_bf16, size_t r, size_t begin, s
 
 static void row_product_in_out(const void *args, size_t begin, size_t end)
 {
-    const sw_product *p = args;
+    const sw_product copy = *(const sw_product *)args;
+    const sw_product *p = &copy;
     const float *bias = p->bias;
 
     for (size_t r = 0; r < p->m; r++) {

@@ -2,7 +2,8 @@
 
 static void cross_entropy_back(const void *args, size_t begin, size_t end)
 {
-    const sw_loss_args *l = args;
+    const sw_loss_args copy = *(const sw_loss_args *)args;
+    const sw_loss_args *l = &copy;
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)l->x + r * l->width;
@@ -35,7 +36,8 @@ INLINE vf load_table(const sw_gather_args *g, size_t at, size_t n)
 
 static void gather(const void *args, size_t begin, size_t end)
 {
-    const sw_gather_args *g = args;
+    const sw_gather_args copy = *(const sw_gather_args *)args;
+    const sw_gather_args *g = &copy;
 
     for (size_t r = begin; r < end; r++) {
         int64_t row = (int64_t)g->ids[r] - g->first;
@@ -50,7 +52,8 @@ static void gather(const void *args, size_t begin, size_t end)
 
 static void scatter_add(const void *args, size_t begin, size_t end)
 {
-    const sw_gather_args *g = args;
+    const sw_gather_args copy = *(const sw_gather_args *)args;
+    const sw_gather_args *g = &copy;
 
     for (size_t r = 0; r < g->n_rows; r++) {
         int64_t row = (int64_t)g->ids[r] - g->first;
@@ -68,7 +71,8 @@ static void scatter_add(const void *args, size_t begin, size_t end)
 
 static void adamw(const void *args, size_t begin, size_t end)
 {
-    const sw_optimizer_args *o = args;
+    const sw_optimizer_args copy = *(const sw_optimizer_args *)args;
+    const sw_optimizer_args *o = &copy;
     double first = 1 - pow(o->beta1, (double)o->step);
     vf rate = v_set((float)(o->lr / first));
     vf second = v_set((float)(1 / sqrt(1 - pow(o->beta2, (double)o->step))));
