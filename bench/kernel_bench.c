@@ -361,6 +361,23 @@ static void do_rotary(const setting *s, const void *what)
     sw_kernel_rotary(s->kernel, SW_DTYPE_F32, &a);
 }
 
+static void do_rotary_interleaved(const setting *s, const void *what)
+{
+    (void)what;
+    sw_rotary_args a = {.n_tokens = ROWS,
+                        .n_heads = WIDTH / 64,
+                        .width = 64,
+                        .rotated = 64,
+                        .is_interleaved = true,
+                        .cos = part(s, 2),
+                        .sin = part(s, 3),
+                        .x = part(s, 0),
+                        .y = part(s, 1),
+                        .x_stride = WIDTH,
+                        .y_stride = WIDTH};
+    sw_kernel_rotary(s->kernel, SW_DTYPE_F32, &a);
+}
+
 static void do_silu(const setting *s, const void *what)
 {
     (void)what;
@@ -439,6 +456,7 @@ static const stream streams[] = {
     { "layer norm",          do_layer,          8,  0.7 },
     { "softmax",             do_softmax,        8,  0   },
     { "rotary",              do_rotary,         8,  0.7 },
+    { "rotary interleaved",  do_rotary_interleaved, 8, 0.7 },
     { "silu",                do_silu,           8,  0.7 },
     { "gelu",                do_gelu,           8,  0.7 },
     { "gelu tanh back",      do_gelu_tanh_back, 12, 0.7 },

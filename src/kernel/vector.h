@@ -138,6 +138,22 @@ INLINE vf v_minus(const int32_t *p, int32_t x, size_t n)
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(values, _mm512_set1_epi32(x)));
 }
 
+INLINE vf v_swap_neighbours(vf x)
+{
+    return _mm512_permute_ps(x, 0xb1);
+}
+
+INLINE vf v_twice(vf x) /* lanes 0, 0, 1, 1, ... of the lower half */
+{
+    __m512i lanes = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(lanes, x);
+}
+
+INLINE vf v_minus_even(vf x) /* lanes 0, 2, ... with the other sign */
+{
+    return _mm512_mask_sub_ps(x, 0x5555, _mm512_setzero_ps(), x);
+}
+
 INLINE vf v_load_bf16(const uint16_t *p)
 {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
@@ -289,6 +305,21 @@ INLINE vf v_minus(const int32_t *p, int32_t x, size_t n)
 {
     __m256i values = _mm256_maskload_epi32(p, _mm256_castps_si256(v_first(n)));
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(values, _mm256_set1_epi32(x)));
+}
+
+INLINE vf v_swap_neighbours(vf x)
+{
+    return _mm256_permute_ps(x, 0xb1);
+}
+
+INLINE vf v_twice(vf x) /* lanes 0, 0, 1, 1, ... of the lower half */
+{
+    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+}
+
+INLINE vf v_minus_even(vf x) /* lanes 0, 2, ... with the other sign */
+{
+    return _mm256_xor_ps(x, _mm256_setr_ps(-0.0F, 0, -0.0F, 0, -0.0F, 0, -0.0F, 0));
 }
 
 INLINE vf v_load_bf16(const uint16_t *p)

@@ -279,21 +279,18 @@ INLINE void turn_half_split(const sw_rotary_args *a, const float *cosines, const
     }
 }
 
-/* Half-split pairs; interleaved ones are left to the reference. */
-static void rotary_half_split(const void *args, size_t begin, size_t end)
+/* y = x * cos + neighbour * (-sin, sin), each angle for two lanes. */
+INLINE void turn_interleaved(const sw_rotary_args *a, const float *cosines, const float *sines,
+                             const float *x, float *y)
 {
-    const sw_rotary_args copy = *(const sw_rotary_args *)args;
-    const sw_rotary_args *a = &copy;
-
-    for (size_t t = begin; t < end; t++) {
-        size_t at = (a->positions == NULL ? t : (size_t)a->positions[t]) * (a->rotated / 2);
-        for (size_t h = 0; h < a->n_heads; h++) {
-            const float *x = (const float *)a->x + t * a->x_stride + h * a->width;
-            float *y = (float *)a->y + t * a->y_stride + h * a->width;
-            turn_half_split(a, (const float *)a->cos + at, (const float *)a->sin + at, x, y);
-            for (size_t d = a->rotated; d < a->width; d += LANES)
-                v_store_first(y + d, v_load_first(x + d, a->width - d), a->width - d);
-        }
+    for (size_t d = 0; d < a->rotated; d += LANES) {
+        size_t n = a->rotated - d;
+        vmask pairs = v_first(n / 2 < LANES / 2 ? n / 2 : LANES / 2);
+        vf c = v_twice(v_load_masked(cosines + d / 2, pairs));
+        vf s = v_minus_even(v_twice(v_load_masked(sines + d / 2, pairs)));
+        vf x0 = v_load_first(x + d, n);
+        s = a->is_back ? -s : s;
+        v_store_first(y + d, v_fma(x0, c, v_swap_neighbours(x0) * s), n);
     }
 }
 
@@ -302,8 +299,19 @@ static void rotary(const void *args, size_t begin, size_t end)
     const sw_rotary_args copy = *(const sw_rotary_args *)args;
     const sw_rotary_args *a = &copy;
 
-    if (a->is_interleaved)
-        sw_loops_reference_f32[SW_LOOP_ROTARY](args, begin, end);
-    else
-        rotary_half_split(args, begin, end);
+    for (size_t t = begin; t < end; t++) {
+        size_t at = (a->positions == NULL ? t : (size_t)a->positions[t]) * (a->rotated / 2);
+        const float *cosines = (const float *)a->cos + at;
+        const float *sines = (const float *)a->sin + at;
+        for (size_t h = 0; h < a->n_heads; h++) {
+            const float *x = (const float *)a->x + t * a->x_stride + h * a->width;
+            float *y = (float *)a->y + t * a->y_stride + h * a->width;
+            if (a->is_interleaved)
+                turn_interleaved(a, cosines, sines, x, y);
+            else
+                turn_half_split(a, cosines, sines, x, y);
+            for (size_t d = a->rotated; d < a->width; d += LANES)
+                v_store_first(y + d, v_load_first(x + d, a->width - d), a->width - d);
+        }
+    }
 }
