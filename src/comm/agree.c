@@ -3,6 +3,9 @@
 
 #include <limits.h>
 
+#include "base/status.h"
+#include "comm/call.h"
+
 sw_status(sw_agree_over)(MPI_Comm comm, sw_status mine, sw_error *err)
 {
     sw_error unasked = {0};
@@ -10,6 +13,8 @@ sw_status(sw_agree_over)(MPI_Comm comm, sw_status mine, sw_error *err)
     int ranks = 0;
     int first = INT_MAX; /* the lowest rank that failed */
 
+    if (mine == SW_OK && sw_call_must_fail(SW_CALL_AGREE))
+        mine = SW_FAIL(err, SW_E_PEER, "", "a fault for a test");
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     int bid = mine == SW_OK ? INT_MAX : rank;

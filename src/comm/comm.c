@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "comm/agree.h"
 #include "comm/fatal.h"
+#include "comm/work.h"
 
 enum { OVER_LIMIT = 32 }; /* sets of axes: as many as there are of five */
 
@@ -24,6 +25,8 @@ typedef struct axis_set {
 struct sw_comm {
     sw_mesh mesh;
     uint32_t rank;
+    char *stage; /* for all groups: they take turns */
+    size_t stage_bytes;
     MPI_Comm job;                          /* a copy of the caller's */
     sw_group groups[SW_GROUP_KIND_COUNT_]; /* owners */
     sw_group *kinds[SW_GROUP_KIND_COUNT_]; /* of `groups`, shared where members are equal */
@@ -49,7 +52,15 @@ static bool is_same(sw_mesh_axis a, sw_mesh_axis b)
     return a.size == b.size && (a.size == 1 || a.stride == b.stride);
 }
 
-static void make_kind(sw_comm *comm, sw_group_kind kind)
+/* A group without its communicator: local. */
+static sw_status fill_group(const sw_comm *comm, sw_group *group, uint32_t size, uint32_t index,
+                            sw_error *err)
+{
+    *group = (sw_group){.mpi = MPI_COMM_NULL, .size = size, .index = index};
+    return sw_work_create(&group->work, size, comm->stage, comm->stage_bytes, err);
+}
+
+static sw_status fill_kind(sw_comm *comm, sw_group_kind kind, sw_error *err)
 {
     sw_mesh_axis axis = sw_mesh_group(&comm->mesh, kind);
     sw_group *group = &comm->groups[kind];
@@ -57,13 +68,45 @@ static void make_kind(sw_comm *comm, sw_group_kind kind)
     for (int k = 0; k < (int)kind; k++) {
         if (is_same(axis, sw_mesh_group(&comm->mesh, (sw_group_kind)k))) {
             comm->kinds[kind] = comm->kinds[k];
-            return;
+            return SW_OK;
         }
     }
-    *group = (sw_group){MPI_COMM_NULL, axis.size, comm->rank / axis.stride % axis.size, ""};
-    (void)snprintf(group->name, sizeof group->name, "%s", sw_group_kind_name(kind));
     comm->kinds[kind] = group;
-    split(comm, group, comm->rank - group->index * axis.stride);
+    SW_TRY(fill_group(comm, group, axis.size, comm->rank / axis.stride % axis.size, err));
+    (void)snprintf(group->name, sizeof group->name, "%s", sw_group_kind_name(kind));
+    return SW_OK;
+}
+
+static void split_kind(sw_comm *comm, sw_group_kind kind)
+{
+    sw_group *group = &comm->groups[kind];
+
+    if (comm->kinds[kind] == group)
+        split(comm, group, comm->rank - group->index * sw_mesh_group(&comm->mesh, kind).stride);
+}
+
+static void free_group(sw_group *group)
+{
+    if (group->mpi != MPI_COMM_NULL)
+        MPI_Comm_free(&group->mpi);
+    sw_work_destroy(group->work);
+}
+
+/* All but the communicator of the job. */
+static void free_comm(sw_comm *comm)
+{
+    if (comm == NULL)
+        return;
+    for (uint32_t i = 0; i < comm->n_over; i++) {
+        free_group(comm->over[i].group);
+        sw_free(comm->over[i].group);
+    }
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++) {
+        if (comm->kinds[kind] == &comm->groups[kind])
+            free_group(&comm->groups[kind]);
+    }
+    sw_free(comm->stage);
+    sw_free(comm);
 }
 
 /* ---- making ---- */
@@ -119,15 +162,27 @@ static sw_status check_equal(MPI_Comm job, const sw_mesh *mesh, sw_error *err)
 static sw_status begin(sw_comm **made, sw_comm **out, const sw_mesh *mesh, MPI_Comm job, sw_error *err)
 {
     int ranks = 0;
+    int rank = 0;
 
     SW_NEED(out, err);
     *out = NULL;
     SW_NEED(mesh, err);
     MPI_Comm_size(job, &ranks);
+    MPI_Comm_rank(job, &rank);
     SW_TRY(check_size(mesh, (uint32_t)ranks, err));
-    *made = sw_alloc_zero(1, sizeof **made);
-    if (*made == NULL)
+    sw_comm *comm = *made = sw_alloc_zero(1, sizeof **made);
+    if (comm != NULL) {
+        size_t least = (size_t)ranks * 2 * sizeof(uint64_t); /* an element for every lane */
+        comm->stage_bytes = least > SW_STAGE_BYTES ? least : SW_STAGE_BYTES;
+        comm->stage = sw_alloc(comm->stage_bytes);
+    }
+    if (comm == NULL || comm->stage == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for communicators");
+    comm->mesh = *mesh;
+    comm->rank = (uint32_t)rank;
+    comm->job = job;
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
+        SW_TRY(fill_kind(comm, (sw_group_kind)kind, err));
     return SW_OK;
 }
 
@@ -148,7 +203,6 @@ sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_com
 {
     MPI_Comm job = MPI_COMM_NULL;
     sw_comm *comm = NULL;
-    int rank = 0;
 
     SW_TRY(check_initialized(err));
     MPI_Comm_dup(mpi_comm == NULL ? MPI_COMM_WORLD : *(const MPI_Comm *)mpi_comm, &job);
@@ -157,38 +211,23 @@ sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_com
     if (status == SW_OK)
         status = check_equal(job, mesh, err);
     if (status != SW_OK) {
-        sw_free(comm);
+        free_comm(comm);
         MPI_Comm_free(&job);
         return status;
     }
-    MPI_Comm_rank(job, &rank);
-    comm->mesh = *mesh;
-    comm->rank = (uint32_t)rank;
-    comm->job = job;
     for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
-        make_kind(comm, (sw_group_kind)kind);
+        split_kind(comm, (sw_group_kind)kind);
     *out = comm;
     return SW_OK;
 }
 
-static void free_group(sw_group *group)
-{
-    if (group->size > 1)
-        MPI_Comm_free(&group->mpi);
-}
-
 void sw_comm_destroy(sw_comm *comm)
 {
-    if (comm == NULL)
-        return;
-    for (uint32_t i = 0; i < comm->n_over; i++) {
-        free_group(comm->over[i].group);
-        sw_free(comm->over[i].group);
-    }
-    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
-        free_group(&comm->groups[kind]); /* empty where it is shared */
-    MPI_Comm_free(&comm->job);
-    sw_free(comm);
+    MPI_Comm job = comm == NULL ? MPI_COMM_NULL : comm->job;
+
+    free_comm(comm);
+    if (job != MPI_COMM_NULL)
+        MPI_Comm_free(&job);
 }
 
 /* ---- groups over several axes ---- */
@@ -277,14 +316,15 @@ sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_er
     if (*out != NULL)
         return SW_OK;
     sw_group *group = sw_alloc_zero(1, sizeof *group);
-    sw_status status =
-        group == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a communicator") : SW_OK;
+    sw_status status = group == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a communicator")
+                                     : fill_group(comm, group, all.size, index, err);
     status = sw_agree_over(comm->job, status, err);
     if (status != SW_OK) {
+        if (group != NULL)
+            sw_work_destroy(group->work);
         sw_free(group);
         return status;
     }
-    *group = (sw_group){MPI_COMM_NULL, all.size, index, ""};
     name_axes(group, axes);
     split(comm, group, first);
     comm->over[comm->n_over++] = (axis_set){axes, group};

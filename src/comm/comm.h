@@ -17,8 +17,9 @@
 typedef struct sw_group {
     MPI_Comm mpi; /* MPI_COMM_NULL for one rank alone */
     uint32_t size;
-    uint32_t index; /* of this rank */
-    char name[64];  /* for messages: "tp", "dp_shard" */
+    uint32_t index;       /* of this rank */
+    char name[64];        /* for messages: "tp", "dp_shard" */
+    struct sw_work *work; /* of its collectives (comm/work.h) */
 } sw_group;
 
 /* The group of a kind; one of size 1 where the mesh has none. Never NULL. Local. */

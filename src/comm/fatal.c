@@ -4,10 +4,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FATAL_EXIT = 3, LINE_BYTES = 1024 };
+enum { FATAL_EXIT = 3, AWAIT_SECONDS = 5, LINE_BYTES = 1024 };
 
 _Noreturn static void say_and_end(const char *line, size_t length)
 {
@@ -31,6 +33,16 @@ void sw_fatal(const char *format, ...)
     size_t length = strlen(line);
     line[length++] = '\n';
     say_and_end(line, length);
+}
+
+void sw_fatal_await(void)
+{
+    struct timespec left = {AWAIT_SECONDS, 0};
+
+    while (nanosleep(&left, &left) != 0) {
+    }
+    MPI_Abort(MPI_COMM_WORLD, FATAL_EXIT);
+    _Exit(FATAL_EXIT);
 }
 
 static void end_on_mpi_error(MPI_Comm *comm, int *code, ...)

@@ -11,6 +11,9 @@
 /* Say "shardwright: rank 3: ..." and end the job with status 3. */
 _Noreturn void sw_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Wait for the end that another rank brings; should it not come within 5 s, end the job. */
+_Noreturn void sw_fatal_await(void);
+
 /* Give a communicator of ours a name and a handler that ends the job when MPI fails in it. */
 void sw_fatal_watch(MPI_Comm comm, const char *name);
 

@@ -18,7 +18,10 @@ int sw_test_rank(void); /* of this process in the job */
 int sw_test_ranks(void);
 
 /* The whole of main(): start MPI, run the tests, end MPI; the exit status. */
-int sw_mpi_main(const char *name, const struct CMUnitTest *tests, size_t n_tests);
-#define SW_MPI_MAIN(name, tests) sw_mpi_main((name), (tests), sizeof(tests) / sizeof((tests)[0]))
+int sw_mpi_main(const char *name, const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction begin,
+                CMFixtureFunction end);
+#define SW_MPI_MAIN_WITH(name, tests, begin, end)                                                            \
+    sw_mpi_main((name), (tests), sizeof(tests) / sizeof((tests)[0]), (begin), (end))
+#define SW_MPI_MAIN(name, tests) SW_MPI_MAIN_WITH((name), (tests), NULL, NULL)
 
 #endif
