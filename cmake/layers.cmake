@@ -55,7 +55,7 @@ function(sw_library name)
 
   add_library(${arg_INTERNAL} STATIC ${objects})
   set_target_properties(${arg_INTERNAL} PROPERTIES LINKER_LANGUAGE C)
-  target_link_libraries(${arg_INTERNAL} PRIVATE ${sw_planner_libraries} ${arg_LINK})
+  target_link_libraries(${arg_INTERNAL} PRIVATE ${sw_planner_libraries} PUBLIC ${arg_LINK})
 endfunction()
 
 # The program <name> from src/<FOLDER>. All but main.c is the object library sw_<FOLDER>, which joins the archive

@@ -1,8 +1,24 @@
 /* The process: everything else is in program.c, where tests reach it. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/status.h"
 #include "cli-mpi/program.h"
+#include "comm/call.h"
+
+/* Faults for tests of failing ranks, named by the environment (comm/call.h). */
+static sw_status set_fault(FILE *messages)
+{
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread is there yet
+    const char *fault = getenv("SW_FAULT");
+    sw_error err = {0};
+    sw_status status = sw_call_fault_set(fault, &err);
+
+    if (status != SW_OK && messages != NULL)
+        (void)fprintf(messages, "shardwright: SW_FAULT: %s\nhelp: %s\n", err.what, err.help);
+    return status;
+}
 
 int main(int argc, char **argv)
 {
@@ -12,7 +28,11 @@ int main(int argc, char **argv)
     /* Kernels have threads of their own, which never communicate. MPI ends the job itself when this fails. */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int exit_status = sw_mpi_program_main(argc, argv, rank == 0 ? stdout : NULL, rank == 0 ? stderr : NULL);
+    FILE *out = rank == 0 ? stdout : NULL;
+    FILE *messages = rank == 0 ? stderr : NULL;
+    sw_status status = set_fault(messages);
+    int exit_status =
+        status == SW_OK ? sw_mpi_program_main(argc, argv, out, messages) : sw_status_exit(status);
     /* The launcher ends everybody as soon as one rank has left with a failure: rank 0 has spoken by then. */
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

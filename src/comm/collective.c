@@ -8,63 +8,16 @@
 
 #include <string.h>
 
-#include "comm/call.h"
-#include "comm/lanes.h"
-#include "mesh/shard.h"
+#include "comm/parts.h"
 
 enum { SMALL_BYTES = 64 << 10 }; /* up to here everything is gathered and combined by all */
 
-static uint32_t width_of(sw_dtype dtype)
-{
-    return sw_dtype_bits(dtype) / 8;
-}
-
-/* Rows of a member. */
-static sw_range rows_of(const sw_group *group, uint64_t extent, uint32_t member)
-{
-    return sw_shard_range(extent, group->size, member);
-}
-
-static uint64_t own_rows(const sw_group *group, uint64_t extent)
-{
-    sw_range own = rows_of(group, extent, group->index);
-    return own.end - own.begin;
-}
-
-static void enter(const sw_group *group, sw_call_kind kind, sw_dtype dtype, sw_combine_op op, uint32_t n,
-                  const uint64_t *numbers)
-{
-    sw_call call = {.kind = (uint32_t)kind, .dtype = (uint32_t)dtype, .op = (uint32_t)op, .n_numbers = n};
-
-    if (group->size == 1)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        call.numbers[i] = numbers[i];
-    sw_call_enter(group, &call);
-}
-
-static void enter_along(const sw_group *group, sw_call_kind kind, sw_dtype dtype, const sw_along *along)
-{
-    enter(group, kind, dtype, SW_COMBINE_SUM, 3,
-          (const uint64_t[]){along->n_outer, along->extent, along->n_inner});
-}
-
-/* The tensor along its dim, with `rows` rows. */
-static sw_view along_view(const sw_along *along, uint64_t rows, sw_dtype dtype, const void *data)
-{
-    return sw_view_dense(data, width_of(dtype), 3, (const uint64_t[]){along->n_outer, rows, along->n_inner});
-}
-
 /* ---- all_gather ---- */
 
-/* Everybody sends `in` to everybody. */
 static void gather_lanes(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out,
                          bool is_whole)
 {
-    for (uint32_t m = 0; m < group->size; m++) {
-        sw_view part = sw_view_rows(out, dim, rows_of(group, out->dims[dim], m));
-        sw_lane_set(group, m, in, &part);
-    }
+    sw_lanes_of_gather(group, dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, is_whole);
     sw_lanes_move(group, &cut);
 }
@@ -73,11 +26,11 @@ static void gather_lanes(const sw_group *group, uint32_t dim, const sw_view *in,
 static void gather_rows(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in,
                         void *out)
 {
-    MPI_Datatype type = sw_elem_type(width_of(dtype));
+    MPI_Datatype type = sw_elem_type(sw_width_of(dtype));
     int *counts = group->work->counts;
     int *places = counts + group->size;
     uint64_t row = along->n_inner;
-    char *own = (char *)out + rows_of(group, along->extent, group->index).begin * row * width_of(dtype);
+    char *own = (char *)out + sw_rows_of(group, along->extent, group->index).begin * row * sw_width_of(dtype);
     const void *from = in == own ? MPI_IN_PLACE : in;
 
     if (along->extent % group->size == 0) {
@@ -86,7 +39,7 @@ static void gather_rows(const sw_group *group, const sw_along *along, sw_dtype d
         return;
     }
     for (uint32_t m = 0; m < group->size; m++) {
-        sw_range rows = rows_of(group, along->extent, m);
+        sw_range rows = sw_rows_of(group, along->extent, m);
         counts[m] = (int)((rows.end - rows.begin) * row);
         places[m] = (int)(rows.begin * row);
     }
@@ -101,86 +54,60 @@ static void gather(const sw_group *group, const sw_along *along, sw_dtype dtype,
         gather_rows(group, along, dtype, in, out);
         return;
     }
-    sw_view source = along_view(along, own_rows(group, along->extent), dtype, in);
-    sw_view target = along_view(along, along->extent, dtype, out);
+    sw_view source = sw_along_view(along, sw_own_rows(group, along->extent), dtype, in);
+    sw_view target = sw_along_view(along, along->extent, dtype, out);
     gather_lanes(group, 1, &source, &target, is_rows);
 }
 
 void sw_all_gather(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in, void *out)
 {
-    enter_along(group, SW_CALL_ALL_GATHER, dtype, along);
+    sw_enter_along(group, SW_CALL_ALL_GATHER, dtype, along);
     gather(group, along, dtype, in, out);
 }
 
 void sw_all_gather_view(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
                         const sw_view *out)
 {
-    enter(group, SW_CALL_ALL_GATHER, dtype, SW_COMBINE_SUM, out->n_dims, out->dims);
+    sw_enter(group, SW_CALL_ALL_GATHER, dtype, SW_COMBINE_SUM, out->n_dims, out->dims);
     gather_lanes(group, dim, in, out, false);
 }
 
 /* ---- reduce_scatter ---- */
 
-/* Pieces are exchanged and added by their owner; every lane brings the same rows, those of this rank. */
+/* Pieces are exchanged and added by their owner. */
 static void scatter_lanes(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
                           const sw_view *out)
 {
-    const sw_view joined = sw_view_joined(out);
-
-    for (uint32_t m = 0; m < group->size; m++) {
-        sw_view part = sw_view_rows(in, dim, rows_of(group, in->dims[dim], m));
-        sw_lane_set(group, m, &part, out);
-    }
+    sw_lanes_of_scatter(group, dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, false);
-    sw_lanes_combine(group, &cut, &joined, dtype, SW_COMBINE_SUM);
+    sw_lanes_combine(group, &cut, dtype, SW_COMBINE_SUM);
 }
 
 void sw_reduce_scatter(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in,
                        void *out)
 {
-    sw_view source = along_view(along, along->extent, dtype, in);
-    sw_view target = along_view(along, own_rows(group, along->extent), dtype, out);
+    sw_view source = sw_along_view(along, along->extent, dtype, in);
+    sw_view target = sw_along_view(along, sw_own_rows(group, along->extent), dtype, out);
 
-    enter_along(group, SW_CALL_REDUCE_SCATTER, dtype, along);
+    sw_enter_along(group, SW_CALL_REDUCE_SCATTER, dtype, along);
     scatter_lanes(group, 1, dtype, &source, &target);
 }
 
 void sw_reduce_scatter_view(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
                             const sw_view *out)
 {
-    enter(group, SW_CALL_REDUCE_SCATTER, dtype, SW_COMBINE_SUM, in->n_dims, in->dims);
+    sw_enter(group, SW_CALL_REDUCE_SCATTER, dtype, SW_COMBINE_SUM, in->n_dims, in->dims);
     scatter_lanes(group, dim, dtype, in, out);
 }
 
 /* ---- all_reduce ---- */
-
-/* The type of a sum that MPI makes; MPI_DATATYPE_NULL: it is made here. */
-static MPI_Datatype sum_type(sw_dtype dtype, sw_combine_op op)
-{
-    if (op != SW_COMBINE_SUM)
-        return MPI_DATATYPE_NULL;
-    switch (dtype) {
-    case SW_DTYPE_F64:
-        return MPI_DOUBLE;
-    case SW_DTYPE_F32:
-        return MPI_FLOAT;
-    case SW_DTYPE_I64:
-    case SW_DTYPE_U64:
-        return MPI_UINT64_T;
-    case SW_DTYPE_I32:
-    case SW_DTYPE_U32:
-        return MPI_UINT32_T;
-    default:
-        return MPI_DATATYPE_NULL;
-    }
-}
 
 /* A few values: all are gathered, and combined by everybody. `in` may be `out`. */
 static void reduce_small(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine_op op, const void *in,
                          void *out)
 {
     sw_work *work = group->work;
-    uint32_t width = width_of(dtype);
+    uint32_t width = sw_width_of(dtype);
 
     MPI_Allgather(in, (int)n, sw_elem_type(width), work->stage, (int)n, sw_elem_type(width), group->mpi);
     for (uint32_t m = 0; m < group->size; m++)
@@ -193,17 +120,13 @@ static void reduce_large(const sw_group *group, uint64_t n, sw_dtype dtype, sw_c
                          void *out)
 {
     const sw_along row = {1, n, 1};
-    sw_view source = along_view(&row, n, dtype, in);
-    sw_view target = along_view(&row, n, dtype, out);
-    sw_view own = sw_view_rows(&target, 1, rows_of(group, n, group->index));
-    const sw_view joined = sw_view_joined(&own);
+    sw_view source = sw_along_view(&row, n, dtype, in);
+    sw_view target = sw_along_view(&row, n, dtype, out);
+    sw_view own = sw_view_rows(&target, 1, sw_rows_of(group, n, group->index));
 
-    for (uint32_t m = 0; m < group->size; m++) {
-        sw_view part = sw_view_rows(&source, 1, rows_of(group, n, m));
-        sw_lane_set(group, m, &part, &own);
-    }
+    sw_lanes_of_scatter(group, 1, &source, &own);
     sw_lane_cut cut = sw_lane_cut_of(group, source.width, false);
-    sw_lanes_combine(group, &cut, &joined, dtype, op);
+    sw_lanes_combine(group, &cut, dtype, op);
     gather(group, &row, dtype, own.data, out);
 }
 
@@ -212,8 +135,8 @@ static void reduce(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine
                    char *out)
 {
     const sw_work *work = group->work;
-    MPI_Datatype type = sum_type(dtype, op);
-    uint32_t width = width_of(dtype);
+    MPI_Datatype type = sw_sum_type(dtype, op);
+    uint32_t width = sw_width_of(dtype);
     uint64_t most =
         work->stage_bytes / width < work->most_elems ? work->stage_bytes / width : work->most_elems;
     uint64_t small = SMALL_BYTES < work->stage_bytes ? SMALL_BYTES : work->stage_bytes;
@@ -237,13 +160,13 @@ static void reduce(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine
 
 void sw_all_reduce(const sw_group *group, uint64_t n_elems, sw_dtype dtype, const void *in, void *out)
 {
-    enter(group, SW_CALL_ALL_REDUCE, dtype, SW_COMBINE_SUM, 1, &n_elems);
+    sw_enter(group, SW_CALL_ALL_REDUCE, dtype, SW_COMBINE_SUM, 1, &n_elems);
     reduce(group, n_elems, dtype, SW_COMBINE_SUM, in, out);
 }
 
 void sw_all_reduce_max(const sw_group *group, uint64_t n_elems, sw_dtype dtype, const void *in, void *out)
 {
-    enter(group, SW_CALL_ALL_REDUCE, dtype, SW_COMBINE_MAX, 1, &n_elems);
+    sw_enter(group, SW_CALL_ALL_REDUCE, dtype, SW_COMBINE_MAX, 1, &n_elems);
     reduce(group, n_elems, dtype, SW_COMBINE_MAX, in, out);
 }
 
@@ -254,12 +177,12 @@ void sw_all_reduce_view(const sw_group *group, sw_dtype dtype, sw_combine_op op,
     const sw_view source = sw_view_joined(in);
     const sw_view target = sw_view_joined(out);
     uint64_t n = sw_view_elems(in);
-    uint64_t piece = group->work->stage_bytes / 2 / width_of(dtype);
+    uint64_t piece = group->work->stage_bytes / 2 / sw_width_of(dtype);
     /* The second half of the stage is what the reduction of the first one uses. */
     sw_work *work = group->work;
     char *row = work->stage;
 
-    enter(group, SW_CALL_ALL_REDUCE, dtype, op, in->n_dims, in->dims);
+    sw_enter(group, SW_CALL_ALL_REDUCE, dtype, op, in->n_dims, in->dims);
     work->stage += work->stage_bytes / 2;
     work->stage_bytes /= 2;
     for (uint64_t first = 0; first < n; first += piece) {
@@ -274,52 +197,30 @@ void sw_all_reduce_view(const sw_group *group, sw_dtype dtype, sw_combine_op op,
 
 /* ---- all_to_all ---- */
 
-/* Rows of `cut_dim` of `in` go to whom they belong; their rows of `joined_dim` come. */
 static void move_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
                         const sw_view *out)
 {
-    for (uint32_t m = 0; m < group->size; m++) {
-        sw_view sent = sw_view_rows(in, cut_dim, rows_of(group, in->dims[cut_dim], m));
-        sw_view received = sw_view_rows(out, joined_dim, rows_of(group, out->dims[joined_dim], m));
-        sw_lane_set(group, m, &sent, &received);
-    }
+    sw_lanes_of_all_to_all(group, cut_dim, joined_dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, false);
     sw_lanes_move(group, &cut);
 }
 
-/* The tensor across its two dims: one of them is this rank's rows only. */
-static sw_view across_view(const sw_group *group, const sw_across *across, bool is_first_cut, sw_dtype dtype,
-                           const void *data)
-{
-    const uint64_t dims[] = {
-        across->n_outer, is_first_cut ? own_rows(group, across->first) : across->first, across->n_middle,
-        is_first_cut ? across->second : own_rows(group, across->second), across->n_inner};
-    return sw_view_dense(data, width_of(dtype), 5, dims);
-}
-
-static void enter_across(const sw_group *group, sw_dtype dtype, const sw_across *across, bool is_back)
-{
-    enter(group, SW_CALL_ALL_TO_ALL, dtype, SW_COMBINE_SUM, 6,
-          (const uint64_t[]){across->n_outer, across->first, across->n_middle, across->second,
-                             across->n_inner, is_back});
-}
-
 void sw_all_to_all(const sw_group *group, const sw_across *across, sw_dtype dtype, const void *in, void *out)
 {
-    sw_view source = across_view(group, across, false, dtype, in);
-    sw_view target = across_view(group, across, true, dtype, out);
+    sw_view source = sw_across_view(group, across, false, dtype, in);
+    sw_view target = sw_across_view(group, across, true, dtype, out);
 
-    enter_across(group, dtype, across, false);
+    sw_enter_across(group, dtype, across, false);
     move_across(group, 1, 3, &source, &target);
 }
 
 void sw_all_to_all_back(const sw_group *group, const sw_across *across, sw_dtype dtype, const void *in,
                         void *out)
 {
-    sw_view source = across_view(group, across, true, dtype, in);
-    sw_view target = across_view(group, across, false, dtype, out);
+    sw_view source = sw_across_view(group, across, true, dtype, in);
+    sw_view target = sw_across_view(group, across, false, dtype, out);
 
-    enter_across(group, dtype, across, true);
+    sw_enter_across(group, dtype, across, true);
     move_across(group, 3, 1, &source, &target);
 }
 
@@ -330,7 +231,7 @@ void sw_all_to_all_view(const sw_group *group, uint32_t cut_dim, uint32_t joined
 
     memcpy(dims, in->dims, sizeof dims);
     dims[joined_dim] = out->dims[joined_dim];
-    enter(group, SW_CALL_ALL_TO_ALL, dtype, SW_COMBINE_SUM, in->n_dims, dims);
+    sw_enter(group, SW_CALL_ALL_TO_ALL, dtype, SW_COMBINE_SUM, in->n_dims, dims);
     move_across(group, cut_dim, joined_dim, in, out);
 }
 
@@ -338,9 +239,9 @@ void sw_all_to_all_view(const sw_group *group, uint32_t cut_dim, uint32_t joined
 
 void sw_slice(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in, void *out)
 {
-    sw_view whole = along_view(along, along->extent, dtype, in);
-    sw_view target = along_view(along, own_rows(group, along->extent), dtype, out);
-    sw_view own = sw_view_rows(&whole, 1, rows_of(group, along->extent, group->index));
+    sw_view whole = sw_along_view(along, along->extent, dtype, in);
+    sw_view target = sw_along_view(along, sw_own_rows(group, along->extent), dtype, out);
+    sw_view own = sw_view_rows(&whole, 1, sw_rows_of(group, along->extent, group->index));
 
     sw_view_copy(&target, &own);
 }
@@ -348,9 +249,9 @@ void sw_slice(const sw_group *group, const sw_along *along, sw_dtype dtype, cons
 void sw_broadcast(const sw_group *group, uint32_t root, uint64_t n_elems, sw_dtype dtype, void *values)
 {
     uint64_t most = group->work->most_elems;
-    uint32_t width = width_of(dtype);
+    uint32_t width = sw_width_of(dtype);
 
-    enter(group, SW_CALL_BROADCAST, dtype, SW_COMBINE_SUM, 2, (const uint64_t[]){n_elems, root});
+    sw_enter(group, SW_CALL_BROADCAST, dtype, SW_COMBINE_SUM, 2, (const uint64_t[]){n_elems, root});
     for (uint64_t first = 0; first < n_elems && group->size > 1; first += most) {
         int n = (int)(n_elems - first < most ? n_elems - first : most);
         MPI_Bcast((char *)values + first * width, n, sw_elem_type(width), (int)root, group->mpi);
@@ -359,7 +260,7 @@ void sw_broadcast(const sw_group *group, uint32_t root, uint64_t n_elems, sw_dty
 
 void sw_exchange_counts(const sw_group *group, uint32_t n_each, const uint64_t *sent, uint64_t *received)
 {
-    enter(group, SW_CALL_EXCHANGE, SW_DTYPE_U64, SW_COMBINE_SUM, 1, (const uint64_t[]){n_each});
+    sw_enter(group, SW_CALL_EXCHANGE, SW_DTYPE_U64, SW_COMBINE_SUM, 1, (const uint64_t[]){n_each});
     if (group->size == 1)
         memcpy(received, sent, n_each * sizeof *sent);
     else
@@ -369,18 +270,8 @@ void sw_exchange_counts(const sw_group *group, uint32_t n_each, const uint64_t *
 void sw_exchange_elems(const sw_group *group, sw_dtype dtype, const void *sent, const uint64_t *n_sent,
                        void *received, const uint64_t *n_received)
 {
-    uint32_t width = width_of(dtype);
-    const char *from = sent;
-    char *to = received;
-
-    enter(group, SW_CALL_EXCHANGE, dtype, SW_COMBINE_SUM, 0, NULL);
-    for (uint32_t m = 0; m < group->size; m++) {
-        sw_view out = sw_view_dense(from, width, 1, &n_sent[m]);
-        sw_view in = sw_view_dense(to, width, 1, &n_received[m]);
-        sw_lane_set(group, m, &out, &in);
-        from += n_sent[m] * width;
-        to += n_received[m] * width;
-    }
-    sw_lane_cut cut = sw_lane_cut_of(group, width, true);
+    sw_enter(group, SW_CALL_EXCHANGE, dtype, SW_COMBINE_SUM, 0, NULL);
+    sw_lanes_of_exchange(group, sw_width_of(dtype), sent, n_sent, received, n_received);
+    sw_lane_cut cut = sw_lane_cut_of(group, sw_width_of(dtype), true);
     sw_lanes_move(group, &cut);
 }

@@ -88,8 +88,7 @@ static char *place_to_receive(const sw_group *group, const sw_lane_cut *cut, uin
     return staged(group, cut, member, true);
 }
 
-/* Post a round, and wait for it: receives first, from the next member on, so that not all talk to one. */
-static void run_round(const sw_group *group, const sw_lane_cut *cut, uint64_t round, bool is_staged)
+int sw_lanes_post(const sw_group *group, const sw_lane_cut *cut, uint64_t round, bool is_combined)
 {
     sw_work *work = group->work;
     int n_requests = 0;
@@ -98,7 +97,7 @@ static void run_round(const sw_group *group, const sw_lane_cut *cut, uint64_t ro
         uint32_t m = (group->index + group->size - i) % group->size;
         uint64_t n = in_round(cut, work->lanes[m].n_received, round);
         if (n != 0)
-            MPI_Irecv(place_to_receive(group, cut, m, round, is_staged), (int)n, cut->type, (int)m, TAG,
+            MPI_Irecv(place_to_receive(group, cut, m, round, is_combined), (int)n, cut->type, (int)m, TAG,
                       group->mpi, &work->requests[n_requests++]);
     }
     for (uint32_t i = 1; i < group->size; i++) {
@@ -108,45 +107,63 @@ static void run_round(const sw_group *group, const sw_lane_cut *cut, uint64_t ro
             MPI_Isend(piece_to_send(group, cut, m, round), (int)n, cut->type, (int)m, TAG, group->mpi,
                       &work->requests[n_requests++]);
     }
-    MPI_Waitall(n_requests, work->requests, MPI_STATUSES_IGNORE);
+    return n_requests;
 }
 
-void sw_lanes_move(const sw_group *group, const sw_lane_cut *cut)
+void sw_lanes_put(const sw_group *group, const sw_lane_cut *cut, uint64_t round)
+{
+    for (uint32_t m = 0; m < group->size; m++) {
+        const sw_lane *lane = &group->work->lanes[m];
+        uint64_t n = in_round(cut, lane->n_received, round);
+        if (m != group->index && n != 0 && !sw_view_is_dense(&lane->received))
+            sw_view_unpack(&lane->received, round * cut->piece, n, staged(group, cut, m, true));
+    }
+}
+
+void sw_lanes_put_own(const sw_group *group)
 {
     const sw_lane *own = &group->work->lanes[group->index];
 
     if (own->received.data != own->sent.data) /* it may be in its place already */
         sw_view_copy(&own->received, &own->sent);
+}
+
+void sw_lanes_put_combined(const sw_group *group, const sw_lane_cut *cut, uint64_t round, sw_dtype dtype,
+                           sw_combine_op op)
+{
+    sw_work *work = group->work;
+    const sw_lane *own = &work->lanes[group->index];
+    const sw_view *out = &own->received;
+    bool is_dense = sw_view_is_dense(out);
+    uint64_t n = in_round(cut, own->n_received, round);
+    uint64_t first = round * cut->piece;
+
+    if (n == 0)
+        return;
+    for (uint32_t m = 0; m < group->size; m++)
+        work->parts[m] =
+            m == group->index ? piece_to_send(group, cut, m, round) : staged(group, cut, m, true);
+    void *result = is_dense ? out->data + first * cut->width : staged(group, cut, group->index, true);
+    sw_combine(result, work->parts, group->size, n, dtype, op);
+    if (!is_dense)
+        sw_view_unpack(out, first, n, result);
+}
+
+void sw_lanes_move(const sw_group *group, const sw_lane_cut *cut)
+{
+    sw_lanes_put_own(group);
     for (uint64_t round = 0; round < cut->n_rounds && group->size > 1; round++) {
-        run_round(group, cut, round, false);
-        for (uint32_t m = 0; m < group->size; m++) {
-            const sw_lane *lane = &group->work->lanes[m];
-            uint64_t n = in_round(cut, lane->n_received, round);
-            if (m != group->index && n != 0 && !sw_view_is_dense(&lane->received))
-                sw_view_unpack(&lane->received, round * cut->piece, n, staged(group, cut, m, true));
-        }
+        int n_requests = sw_lanes_post(group, cut, round, false);
+        MPI_Waitall(n_requests, group->work->requests, MPI_STATUSES_IGNORE);
+        sw_lanes_put(group, cut, round);
     }
 }
 
-void sw_lanes_combine(const sw_group *group, const sw_lane_cut *cut, const sw_view *out, sw_dtype dtype,
-                      sw_combine_op op)
+void sw_lanes_combine(const sw_group *group, const sw_lane_cut *cut, sw_dtype dtype, sw_combine_op op)
 {
-    sw_work *work = group->work;
-    bool is_dense = sw_view_is_dense(out);
-    uint64_t n_out = sw_view_elems(out);
-
     for (uint64_t round = 0; round < cut->n_rounds; round++) {
-        uint64_t n = in_round(cut, n_out, round);
-        uint64_t first = round * cut->piece;
-        run_round(group, cut, round, true);
-        if (n == 0)
-            continue;
-        for (uint32_t m = 0; m < group->size; m++)
-            work->parts[m] =
-                m == group->index ? piece_to_send(group, cut, m, round) : staged(group, cut, m, true);
-        void *result = is_dense ? out->data + first * cut->width : staged(group, cut, group->index, true);
-        sw_combine(result, work->parts, group->size, n, dtype, op);
-        if (!is_dense)
-            sw_view_unpack(out, first, n, result);
+        int n_requests = sw_lanes_post(group, cut, round, true);
+        MPI_Waitall(n_requests, group->work->requests, MPI_STATUSES_IGNORE);
+        sw_lanes_put_combined(group, cut, round, dtype, op);
     }
 }

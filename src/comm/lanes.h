@@ -29,8 +29,24 @@ sw_lane_cut sw_lane_cut_of(const sw_group *group, uint32_t width, bool is_whole)
 /* Move all lanes, this rank's own included. */
 void sw_lanes_move(const sw_group *group, const sw_lane_cut *cut);
 
-/* Combine what comes over the lanes, element by element, in the order of the members, into a joined view. */
-void sw_lanes_combine(const sw_group *group, const sw_lane_cut *cut, const sw_view *out, sw_dtype dtype,
-                      sw_combine_op op);
+/*
+ * Combine what comes over the lanes, element by element, in the order of the members; all lanes are received
+ * in the same view.
+ */
+void sw_lanes_combine(const sw_group *group, const sw_lane_cut *cut, sw_dtype dtype, sw_combine_op op);
+
+/* ---- one round by hand ---- */
+
+/*
+ * Post a round: receives first, from the next member on, so that not all talk to one. Returns the requests,
+ * in the group's work, to be awaited. What is combined is received in the stage.
+ */
+int sw_lanes_post(const sw_group *group, const sw_lane_cut *cut, uint64_t round, bool is_combined);
+
+/* After it: what came to its place, this rank's own part (once), or all of it combined. */
+void sw_lanes_put(const sw_group *group, const sw_lane_cut *cut, uint64_t round);
+void sw_lanes_put_own(const sw_group *group);
+void sw_lanes_put_combined(const sw_group *group, const sw_lane_cut *cut, uint64_t round, sw_dtype dtype,
+                           sw_combine_op op);
 
 #endif
