@@ -103,8 +103,6 @@ static sw_status fill_step(const compiler *c, sw_step *step, const sw_tensor_lay
     step->other_dim = (uint32_t)before->dim;
     step->extent = after->kind == SW_PLACE_SHARD ? step->in[step->dim] : step->out[step->dim];
     step->other_extent = step->out[step->other_dim];
-    if (leg->kind == SW_STEP_ALL_TO_ALL)
-        return fill_exchange(c, step, from, to);
     if (leg->kind == SW_STEP_SLICE)
         return fill_slice(c, step, from, to);
     return leg->kind == SW_STEP_PAD ? fill_pad(c, step, from, to) : SW_OK;

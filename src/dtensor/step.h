@@ -15,7 +15,7 @@ typedef enum sw_step_kind {
     SW_STEP_ALL_GATHER,     /* S → R */
     SW_STEP_REDUCE_SCATTER, /* P → S */
     SW_STEP_ALL_REDUCE,     /* P → R */
-    SW_STEP_ALL_TO_ALL,     /* S(other_dim) → S(dim); with its rows worked out as for an exchange */
+    SW_STEP_ALL_TO_ALL,     /* S(other_dim) → S(dim) */
     SW_STEP_EXCHANGE, /* anything else: rows worked out beforehand, sent to whom they belong to, added up */
     SW_STEP_KIND_COUNT_
 } sw_step_kind;
