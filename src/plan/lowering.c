@@ -127,15 +127,35 @@ static bool consumes_in_parts(const sw_plan *plan, const sw_spec *spec, int axis
            sw_spec_is_split(plan, spec, axis);
 }
 
+/*
+ * The axes of one tensor in the order of their rows: those over which it is put together, inner axis first,
+ * then the others, outer axis first. What is cut over cp and then tp is put together in the opposite order.
+ */
+static void order_axes(const sw_io_entry *src, const sw_io_entry *dst, int *axes)
+{
+    int n = 0;
+
+    for (int axis = SW_ON_COUNT_ - 1; axis >= 0; axis--) {
+        if (sw_lower(src->places.on[axis], dst->places.on[axis], false).forward == SW_COLL_ALL_GATHER)
+            axes[n++] = axis;
+    }
+    for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+        if (sw_lower(src->places.on[axis], dst->places.on[axis], false).forward != SW_COLL_ALL_GATHER)
+            axes[n++] = axis;
+    }
+}
+
 static sw_status lower_entry(sw_plan *plan, sw_spec *spec, const sw_io_entry *src, const sw_io_entry *dst,
                              bool is_input, uint32_t position, sw_error *err)
 {
     sw_lowered **rows = is_input ? &spec->lower_in : &spec->lower_out;
     uint32_t *n = is_input ? &spec->n_lower_in : &spec->n_lower_out;
     uint32_t capacity = *n;
+    int axes[SW_ON_COUNT_] = {0};
 
-    /* The inner axis first: what is cut over cp and then tp is put together in the opposite order. */
-    for (int axis = SW_ON_COUNT_ - 1; axis >= 0; axis--) {
+    order_axes(src, dst, axes);
+    for (int i = 0; i < SW_ON_COUNT_; i++) {
+        int axis = axes[i];
         bool said = ((src->places.present | dst->places.present) & (1U << axis)) != 0;
         sw_placement from = src->places.on[axis];
         sw_placement to = dst->places.on[axis];

@@ -170,6 +170,38 @@ static void outputs_are_numbered_by_name(void **state)
     tiny_drop(&t);
 }
 
+static void axes_of_one_dim_are_joined_inside_out_and_cut_outside_in(void **state)
+{
+    tiny t = TINY_PLAN(.config = LLAMA, .mesh = "cp=2,tp=2",
+                       .overrides = "- match: model.layers.0.mlp\n"
+                                    "  out_src: {output: {cp: shard(1), tp: partial},\n"
+                                    "    joined: {cp: shard(1), tp: shard(1)},\n"
+                                    "    cut: {cp: replicate, tp: partial}}\n"
+                                    "  out_dst: {output: {cp: shard(1), tp: shard(1)},\n"
+                                    "    joined: {cp: replicate, tp: replicate},\n"
+                                    "    cut: {cp: shard(1), tp: shard(1)}}\n");
+    (void)state;
+    static const struct {
+        const char *arg;
+        sw_axis axis;
+        sw_collective collective;
+    } expected[] = {
+        {"output", SW_AXIS_TP, SW_COLL_REDUCE_SCATTER},
+        {"joined", SW_AXIS_TP, SW_COLL_ALL_GATHER    },
+        {"joined", SW_AXIS_CP, SW_COLL_ALL_GATHER    },
+        {"cut",    SW_AXIS_CP, SW_COLL_SLICE         },
+        {"cut",    SW_AXIS_TP, SW_COLL_REDUCE_SCATTER},
+    };
+    const sw_spec *spec = tiny_spec(&t, L "mlp");
+    assert_int_equal(spec->n_lower_out, SW_COUNT(expected));
+    for (uint32_t i = 0; i < SW_COUNT(expected); i++) {
+        assert_string_equal(spec->lower_out[i].arg, expected[i].arg);
+        assert_int_equal(spec->lower_out[i].axis, expected[i].axis);
+        assert_int_equal(spec->lower_out[i].collective, expected[i].collective);
+    }
+    tiny_drop(&t);
+}
+
 /* ---- a case on the loss's side (59) ---- */
 
 static void a_vocabulary_parallel_loss_never_gets_gathered_logits(void **state)
@@ -201,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_tied_head_uses_the_embeddings_shard),
         cmocka_unit_test(a_transition_that_no_collective_makes_is_a_fault),
         cmocka_unit_test(outputs_are_numbered_by_name),
+        cmocka_unit_test(axes_of_one_dim_are_joined_inside_out_and_cut_outside_in),
         cmocka_unit_test(a_vocabulary_parallel_loss_never_gets_gathered_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
