@@ -25,6 +25,11 @@ function(sw_cmocka_test label folder source archive)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SW_TEST_TIMEOUT})
 endfunction()
 
+# What a test that starts MPI finds in its environment: one thread a rank, and no word of MPI's own leaks.
+set(sw_mpi_environment
+  "MPIEXEC=${MPIEXEC_EXECUTABLE}" OMP_NUM_THREADS=1 ASAN_OPTIONS=fast_unwind_on_malloc=0
+  "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/mpi/lsan.supp:print_suppressions=0")
+
 # One cmocka program run at several numbers of ranks: mpi.`file`.n`ranks`.
 function(sw_mpi_test source)
   cmake_parse_arguments(arg "" "" "RANKS" ${ARGN})
@@ -37,7 +42,7 @@ function(sw_mpi_test source)
     add_test(NAME ${name} COMMAND sh scripts/mpi-run.sh ${n} $<TARGET_FILE:mpi.${stem}>
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
     set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${n} TIMEOUT 60
-                         ENVIRONMENT "MPIEXEC=${MPIEXEC_EXECUTABLE};OMP_NUM_THREADS=1")
+                         ENVIRONMENT "${sw_mpi_environment}")
   endforeach()
 endfunction()
 

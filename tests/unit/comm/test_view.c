@@ -10,7 +10,7 @@
 #include "comm/view.h"
 #include "gen.h"
 
-enum { ROOM = 4096 };
+enum { ROOM = 8192 };
 
 static void dense_dims_are_joined(void **state)
 {
