@@ -22,7 +22,9 @@ function(sw_cmocka_test label folder source archive)
   endif()
   sw_cmocka_program(${name} "${source}" ${archive})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SW_TEST_TIMEOUT})
+  # Threads that wait must leave the cores to the other tests.
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SW_TEST_TIMEOUT}
+                       ENVIRONMENT "OMP_WAIT_POLICY=PASSIVE")
 endfunction()
 
 # What a test that starts MPI finds in its environment: one thread a rank, and no word of MPI's own leaks.
@@ -41,7 +43,7 @@ function(sw_mpi_test source)
     set(name mpi.${stem}.n${n})
     add_test(NAME ${name} COMMAND sh scripts/mpi-run.sh ${n} $<TARGET_FILE:mpi.${stem}>
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${n} TIMEOUT 60
+    set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${n} TIMEOUT ${SW_TEST_TIMEOUT}
                          ENVIRONMENT "${sw_mpi_environment}")
   endforeach()
 endfunction()
