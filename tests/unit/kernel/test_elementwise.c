@@ -184,10 +184,60 @@ static void activations_have_limits_and_keep_nan(void **state)
             assert_true(out[3] == 0 && out[4] == 0);
             assert_true(isnan(out[5]));
         }
+        const float ones[6] = {1, 1, 1, 1, 1, 1};
+        sw_kernel_activate_back(kernel, SW_DTYPE_F32, SW_ACT_GELU, x + 1, ones, out, 5);
+        assert_true(out[0] == 1 && out[1] == 1 && out[2] == 0 && out[3] == 0 && isnan(out[4]));
         sw_kernel_soft_cap(kernel, SW_DTYPE_F32, 30, x, out, 6);
         assert_true(out[0] == 30 && out[4] == -30 && isnan(out[5]));
         sw_kernel_destroy(kernel);
     }
+}
+
+static void expect_near_erf(double x, double value, double slope)
+{
+    double phi = exp(-0.5 * x * x) * 0.3989422804014327;
+    double below = 0.5 * erfc(-x * sqrt(0.5));
+    double error = fabs(value - x * below);
+
+    if (x > 0)
+        assert_true(error <= 4 * ldexp(1, ilogb(x * below) - 23));
+    else
+        assert_true(error <= -1.2e-7 * x && error <= -1e-3 * x * below);
+    assert_true(fabs(slope - (below + x * phi)) <= 2.4e-7);
+}
+
+/*
+ * Above 0 within 4 units in the last place; below, where 1 + erf cancels, 1.2e-7 of x and 1e-3 of the value;
+ * slopes within 2 units of 1.
+ */
+static void gelu_is_as_near_to_erf_as_floats_allow(void **state)
+{
+    enum { N = 120000 };
+    float *x = malloc(N * sizeof *x);
+    float *out = malloc(N * sizeof *out);
+    float *slope = malloc(N * sizeof *slope);
+    float *ones = malloc(N * sizeof *ones);
+
+    (void)state;
+    assert_true(x != NULL && out != NULL && slope != NULL && ones != NULL);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)(-6 + (double)i * 1e-4);
+        ones[i] = 1;
+    }
+    for (sw_kernel_variant v = SW_KERNEL_REFERENCE; v < SW_KERNEL_VARIANT_COUNT_; v++) {
+        if (!sw_kernel_variant_runs(v))
+            continue;
+        sw_kernel *kernel = kernel_of(v, 1);
+        sw_kernel_activate(kernel, SW_DTYPE_F32, SW_ACT_GELU, x, out, N);
+        sw_kernel_activate_back(kernel, SW_DTYPE_F32, SW_ACT_GELU, x, ones, slope, N);
+        for (size_t i = 0; i < N; i++)
+            expect_near_erf((double)x[i], (double)out[i], (double)slope[i]);
+        sw_kernel_destroy(kernel);
+    }
+    free(ones);
+    free(slope);
+    free(out);
+    free(x);
 }
 
 /* gpt-oss: beyond the limit the unit is flat. */
@@ -316,6 +366,7 @@ int main(void)
         cmocka_unit_test(each_backward_is_the_slope_of_its_forward),
         cmocka_unit_test(activations_have_their_textbook_values),
         cmocka_unit_test(activations_have_limits_and_keep_nan),
+        cmocka_unit_test(gelu_is_as_near_to_erf_as_floats_allow),
         cmocka_unit_test(the_clamped_unit_is_flat_beyond_its_limit),
         cmocka_unit_test(a_gated_unit_reads_and_writes_halves_of_one_matrix),
         cmocka_unit_test(sums_have_one_order_for_any_number_of_threads),
