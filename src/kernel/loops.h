@@ -46,7 +46,8 @@ typedef enum sw_loop {
     SW_LOOP_ROW_EXP_SUM,
     SW_LOOP_ROTARY,      /* rotary.h, items: tokens */
     SW_LOOP_TILE,        /* product_paths.h, items: rows of C */
-    SW_LOOP_ROW_PRODUCT, /* product.h, items: columns of C; B stored [N, K], then [K, N] */
+    SW_LOOP_ROW_PRODUCT, /* product_paths.h, items: columns of C */
+    SW_LOOP_ROW_PRODUCT_BF16,
     SW_LOOP_ROW_PRODUCT_IN_OUT,
     SW_LOOP_SCORE, /* attention_tile.h, items: rows of a tile */
     SW_LOOP_SCORE_END,
@@ -88,6 +89,13 @@ static inline size_t sw_kernel_grain(size_t width)
     enum { BLOCK = 16384 };
     return width == 0 || width >= BLOCK ? 1 : BLOCK / width;
 }
+
+/*
+ * Columns of a block that goes down rows of n: each thread's share, for memory is read fastest in long
+ * stretches; few enough for a row of sums to stay in the innermost cache. For loops whose columns do not
+ * depend on each other, so that the blocks do not show in the result.
+ */
+size_t sw_kernel_column_grain(const sw_kernel *kernel, size_t n);
 
 /* Loop `loop` over n items of `width` elements. */
 void sw_kernel_do(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, const void *args, size_t n,

@@ -86,10 +86,11 @@ static bool is_empty(const sw_product *p)
     return p->m == 0 || p->n == 0;
 }
 
-/* Loops that read B once: A is F32 or F64, row by row. */
+/* Loops that read B once, as it lies: A is F32 or F64, row by row. */
 static bool is_for_row_loops(const sw_product *p)
 {
-    return p->m <= SW_PRODUCT_FEW_ROWS && !p->a_is_transposed && p->a_type != SW_DTYPE_BF16;
+    return p->m <= SW_PRODUCT_FEW_ROWS && !p->a_is_transposed && !p->b_is_packed &&
+           p->a_type != SW_DTYPE_BF16;
 }
 
 static bool is_for_library(const sw_kernel *kernel, const sw_product *p)
@@ -108,13 +109,47 @@ static sw_product unpacked(const sw_product *p)
     return plain;
 }
 
-static void run_rows(const sw_kernel *kernel, const sw_product *p)
+static bool wants_split_a(const sw_product *p)
 {
-    enum { COLUMNS = 512 };
-    sw_loop loop = p->b_is_transposed ? SW_LOOP_ROW_PRODUCT : SW_LOOP_ROW_PRODUCT_IN_OUT;
-    size_t grain = p->b_is_transposed ? sw_kernel_grain(p->k) : COLUMNS;
+    return p->b_is_transposed && p->b_type == SW_DTYPE_BF16 && p->k != 0;
+}
 
-    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), p, p->n, grain);
+static size_t split_width(const sw_product *p)
+{
+    enum { GROUP = 2 * SW_SPLIT_PAIRS };
+    return (p->k + GROUP - 1) / GROUP * GROUP;
+}
+
+static void split_a(const sw_product *p, float *out)
+{
+    size_t width = split_width(p);
+
+    memset(out, 0, p->m * width * sizeof *out);
+    for (size_t r = 0; r < p->m; r++) {
+        for (size_t k = 0; k < p->k; k++)
+            out[r * width + sw_split_place(k)] = ((const float *)p->a)[r * p->a_stride + k];
+    }
+}
+
+static size_t rows_workspace(const sw_product *p)
+{
+    return wants_split_a(p) ? ALIGNMENT + p->m * split_width(p) * sizeof(float) : 0;
+}
+
+static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspace)
+{
+    sw_product given = *p;
+    sw_loop loop = p->b_is_transposed ? SW_LOOP_ROW_PRODUCT : SW_LOOP_ROW_PRODUCT_IN_OUT;
+    size_t grain = p->b_is_transposed ? sw_kernel_grain(p->k) : sw_kernel_column_grain(kernel, p->n);
+
+    if (wants_split_a(p)) {
+        float *split = aligned(workspace);
+        split_a(p, split);
+        given.a = split;
+        given.a_stride = split_width(p);
+        loop = SW_LOOP_ROW_PRODUCT_BF16;
+    }
+    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n, grain);
 }
 
 /* What the library is given for (F32, BF16): A in BF16 without gaps. */
@@ -154,8 +189,8 @@ sw_status sw_product_workspace(sw_kernel *kernel, const sw_product *product, siz
     size_t n = 0;
 
     SW_TRY(settle(product, &p, err));
-    if (is_empty(&p) || (is_for_row_loops(&p) && !p.b_is_packed)) {
-        *n_bytes = 0;
+    if (is_empty(&p) || is_for_row_loops(&p)) {
+        *n_bytes = is_empty(&p) ? 0 : rows_workspace(&p);
         return SW_OK;
     }
     if (is_for_library(kernel, &p)) {
@@ -175,8 +210,8 @@ sw_status sw_product_run(sw_kernel *kernel, const sw_product *product, void *wor
     SW_TRY(settle(product, &p, err));
     if (is_empty(&p))
         return SW_OK;
-    if (is_for_row_loops(&p) && !p.b_is_packed) {
-        run_rows(kernel, &p);
+    if (is_for_row_loops(&p)) {
+        run_rows(kernel, &p, workspace);
         return SW_OK;
     }
     char *room = aligned(workspace);

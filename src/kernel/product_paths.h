@@ -22,6 +22,19 @@ typedef struct sw_tile_args {
     bool accumulate;
 } sw_tile_args;
 
+/*
+ * The row loops take a sw_product of at most SW_PRODUCT_FEW_ROWS rows: B stored [N, K] of C's type; stored
+ * [N, K] of BF16, with A split; stored [K, N] of either type. A split row of A has 16 elements of even
+ * places, then the 16 beside them of odd places, and so on, with zeros at the end.
+ */
+enum { SW_SPLIT_PAIRS = 16 };
+
+static inline size_t sw_split_place(size_t i)
+{
+    size_t pair = i / 2;
+    return pair + pair / SW_SPLIT_PAIRS * SW_SPLIT_PAIRS + i % 2 * SW_SPLIT_PAIRS;
+}
+
 size_t sw_product_tiles_workspace(const sw_kernel *kernel, const sw_product *product);
 void sw_product_tiles(const sw_kernel *kernel, const sw_product *product, void *workspace);
 

@@ -27,10 +27,8 @@ static double b_element(const sw_product *p, size_t at)
 }
 
 /* Items: columns of C. */
-static void row_product(const void *args, size_t begin, size_t end)
+static void row_product_by(const sw_product *p, bool a_is_split, size_t begin, size_t end)
 {
-    const sw_product *p = args;
-
     for (size_t r = 0; r < p->m; r++) {
         const REAL *a = (const REAL *)p->a + r * p->a_stride;
         REAL *c = (REAL *)p->c + r * p->c_stride;
@@ -38,9 +36,19 @@ static void row_product(const void *args, size_t begin, size_t end)
             double sum = p->accumulate ? (double)c[j] : 0;
             for (size_t k = 0; k < p->k; k++) {
                 size_t at = p->b_is_transposed ? j * p->b_stride + k : k * p->b_stride + j;
-                sum += (double)a[k] * b_element(p, at);
+                sum += (double)a[a_is_split ? sw_split_place(k) : k] * b_element(p, at);
             }
             c[j] = (REAL)(sum + (p->bias == NULL ? 0 : (double)((const REAL *)p->bias)[j]));
         }
     }
+}
+
+static void row_product(const void *args, size_t begin, size_t end)
+{
+    row_product_by(args, false, begin, end);
+}
+
+static void row_product_bf16(const void *args, size_t begin, size_t end)
+{
+    row_product_by(args, true, begin, end);
 }

@@ -30,6 +30,7 @@
     [SW_LOOP_ROTARY]         = rotary,         \
     [SW_LOOP_TILE]           = tile,           \
     [SW_LOOP_ROW_PRODUCT]    = row_product,    \
+    [SW_LOOP_ROW_PRODUCT_BF16] = row_product_bf16, \
     [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product, \
     [SW_LOOP_SCORE]          = score,          \
     [SW_LOOP_SCORE_END]      = score_end,      \

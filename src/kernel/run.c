@@ -66,6 +66,14 @@ void sw_kernel_run_uneven(const sw_kernel *kernel, sw_block_fn *block, const voi
         do_block(block, args, i, n, grain);
 }
 
+size_t sw_kernel_column_grain(const sw_kernel *kernel, size_t n)
+{
+    enum { LEAST = 256, MOST = 4096, STEP = 64 };
+    size_t share = n / kernel->n_threads / STEP * STEP + STEP; /* at least a thread's */
+
+    return share < LEAST ? LEAST : share > MOST ? MOST : share;
+}
+
 void sw_kernel_do(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, const void *args, size_t n,
                   size_t width)
 {

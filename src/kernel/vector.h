@@ -30,6 +30,7 @@
 #if SW_VECTOR == 16
 
 typedef __m512 vf;       /* floats */
+typedef __m512i vpairs;  /* of BF16 */
 typedef __mmask16 vmask; /* a bit a lane */
 
 INLINE vf v_set(float x)
@@ -160,6 +161,21 @@ INLINE vf v_load_bf16(const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
+INLINE vpairs v_load_pairs(const uint16_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+INLINE vf v_even_of(vpairs x) /* those at even places, as floats */
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+}
+
+INLINE vf v_odd_of(vpairs x)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(-0x10000)));
+}
+
 INLINE void v_store_bf16(uint16_t *p, vf x)
 {
     __m512i bits = _mm512_castps_si512(x);
@@ -184,8 +200,9 @@ INLINE void v_store_f16(uint16_t *p, vf x)
 
 #else
 
-typedef __m256 vf;    /* floats */
-typedef __m256 vmask; /* the sign bit of a lane */
+typedef __m256 vf;      /* floats */
+typedef __m256i vpairs; /* of BF16 */
+typedef __m256 vmask;   /* the sign bit of a lane */
 
 INLINE vf v_set(float x)
 {
@@ -326,6 +343,21 @@ INLINE vf v_load_bf16(const uint16_t *p)
 {
     __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+INLINE vpairs v_load_pairs(const uint16_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+INLINE vf v_even_of(vpairs x) /* those at even places, as floats */
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+}
+
+INLINE vf v_odd_of(vpairs x)
+{
+    return _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(-0x10000)));
 }
 
 INLINE void v_store_bf16(uint16_t *p, vf x)

@@ -99,54 +99,126 @@ INLINE void put_sum(const sw_product *p, size_t r, size_t j, float sum)
     *c = base + sum + (p->bias == NULL ? 0 : ((const float *)p->bias)[j]);
 }
 
-/*
- * `rows` rows of A by stored row j of B, which is one stream of memory; CHAINS sums along K for each, so that
- * multiply-adds overlap.
- */
-INLINE void dot_row(const sw_product *p, int is_bf16, size_t j, size_t rows)
+/* Sums along K for each of `rows` rows, so that multiply-adds overlap: what the registers hold. */
+INLINE size_t chains_of(size_t rows)
 {
-    enum { CHAINS = 4 };
+    return rows == 1 ? 6 : rows == 2 ? 4 : 2;
+}
+
+INLINE float sum_of_chains(const vf *sums, size_t chains)
+{
+    vf sum = sums[0];
+
+    UNROLL
+    for (size_t u = 1; u < chains; u++)
+        sum = sum + sums[u];
+    return v_sum(sum);
+}
+
+/* `rows` rows of A by stored row j of B, which is one stream of memory: several of them would be slower. */
+INLINE void dot_row(const sw_product *p, size_t j, size_t rows)
+{
+    enum { CHAINS = 6 };
     vf sums[SW_PRODUCT_FEW_ROWS][CHAINS];
+    size_t chains = chains_of(rows);
     const float *a = p->a;
-    size_t b = j * p->b_stride;
+    const float *b = (const float *)p->b + j * p->b_stride;
     size_t k = 0;
 
     UNROLL
     for (size_t i = 0; i < rows; i++) {
         UNROLL
-        for (size_t u = 0; u < CHAINS; u++)
+        for (size_t u = 0; u < chains; u++)
             sums[i][u] = v_set(0);
     }
-    for (; p->k - k >= CHAINS * LANES; k += CHAINS * LANES) {
+    for (; p->k - k >= chains * LANES; k += chains * LANES) {
         UNROLL
-        for (size_t u = 0; u < CHAINS; u++) {
+        for (size_t u = 0; u < chains; u++) {
             size_t at = k + u * LANES;
-            vf w = load_b(p, is_bf16, b + at, LANES);
+            vf w = v_load(b + at);
             UNROLL
             for (size_t i = 0; i < rows; i++)
                 sums[i][u] = v_fma(w, v_load(a + i * p->a_stride + at), sums[i][u]);
         }
     }
     for (; k < p->k; k += LANES) {
-        vf w = load_b(p, is_bf16, b + k, p->k - k);
+        vf w = v_load_first(b + k, p->k - k);
         UNROLL
         for (size_t i = 0; i < rows; i++)
             sums[i][0] = v_fma(w, v_load_first(a + i * p->a_stride + k, p->k - k), sums[i][0]);
     }
     UNROLL
     for (size_t i = 0; i < rows; i++)
-        put_sum(p, i, j, v_sum((sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3])));
+        put_sum(p, i, j, sum_of_chains(sums[i], chains));
+}
+
+/* A vector of pairs of B, those from `at` on, by the even and odd elements of each row of A: sums u, u + 1.
+ */
+INLINE void add_pairs(const sw_product *p, vpairs pairs, size_t at, size_t rows, vf (*sums)[8], size_t u)
+{
+    UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        const float *a = (const float *)p->a + i * p->a_stride + sw_split_place(2 * at);
+        sums[i][u] = v_fma(v_even_of(pairs), v_load(a), sums[i][u]);
+        sums[i][u + 1] = v_fma(v_odd_of(pairs), v_load(a + SW_SPLIT_PAIRS), sums[i][u + 1]);
+    }
+}
+
+/* The last elements of a row of B, fewer than 2 * LANES, from pair `at` on. */
+INLINE vpairs last_pairs(const sw_product *p, const uint16_t *b, size_t at)
+{
+    uint16_t some[2 * LANES] = {0};
+
+    memcpy(some, b + 2 * at, (p->k - 2 * at) * sizeof *b);
+    return v_load_pairs(some);
+}
+
+/* dot_row() for B of BF16 and A split: a pair of B then takes a shift and a mask to be two floats. */
+INLINE void dot_pairs(const sw_product *p, size_t j, size_t rows)
+{
+    enum { CHAINS = 8 };
+    vf sums[SW_PRODUCT_FEW_ROWS][CHAINS];
+    size_t chains = rows == 1 ? 8 : rows == 2 ? 4 : 2;
+    size_t step = chains / 2 * LANES;
+    size_t whole = p->k / 2; /* pairs */
+    const uint16_t *b = (const uint16_t *)p->b + j * p->b_stride;
+    size_t at = 0;
+
+    UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        UNROLL
+        for (size_t u = 0; u < chains; u++)
+            sums[i][u] = v_set(0);
+    }
+    for (; whole - at >= step; at += step) {
+        UNROLL
+        for (size_t u = 0; u < chains; u += 2) {
+            size_t first = at + u / 2 * LANES;
+            add_pairs(p, v_load_pairs(b + 2 * first), first, rows, sums, u);
+        }
+    }
+    for (; whole - at >= LANES; at += LANES)
+        add_pairs(p, v_load_pairs(b + 2 * at), at, rows, sums, 0);
+    if (2 * at < p->k)
+        add_pairs(p, last_pairs(p, b, at), at, rows, sums, 0);
+    UNROLL
+    for (size_t i = 0; i < rows; i++)
+        put_sum(p, i, j, sum_of_chains(sums[i], chains));
 }
 
 INLINE void dot_columns(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
-    for (size_t j = begin; j < end; j++)
-        dot_row(p, is_bf16, j, rows);
+    for (size_t j = begin; j < end; j++) {
+        if (is_bf16)
+            dot_pairs(p, j, rows);
+        else
+            dot_row(p, j, rows);
+    }
 }
 
 INLINE void row_product_of(const sw_product *p, int is_bf16, size_t begin, size_t end)
 {
-    switch (p->m) {
+    switch (p->m) { /* a constant in each of the loops */
     case 1:
         dot_columns(p, is_bf16, begin, end, 1);
         break;
@@ -165,35 +237,73 @@ INLINE void row_product_of(const sw_product *p, int is_bf16, size_t begin, size_
 static void row_product(const void *args, size_t begin, size_t end)
 {
     const sw_product copy = *(const sw_product *)args;
-    const sw_product *p = &copy;
-
-    if (p->b_type == SW_DTYPE_BF16)
-        row_product_of(p, 1, begin, end);
-    else
-        row_product_of(p, 0, begin, end);
+    row_product_of(&copy, 0, begin, end);
 }
 
-/* One row of A by B stored [K, N]: eight rows of B at a time are added to the columns begin .. end-1 of C. */
-INLINE void add_rows(const sw_product *p, int is_bf16, size_t r, size_t begin, size_t end)
+static void row_product_bf16(const void *args, size_t begin, size_t end)
 {
-    const float *a = (const float *)p->a + r * p->a_stride;
-    float *c = (float *)p->c + r * p->c_stride;
-    size_t k = 0;
+    const sw_product copy = *(const sw_product *)args;
+    row_product_of(&copy, 1, begin, end);
+}
 
-    for (; p->k - k >= 8; k += 8) {
-        for (size_t j = begin; j < end; j += LANES) {
-            vf sum = v_load_first(c + j, end - j);
-            UNROLL
-            for (size_t i = 0; i < 8; i++)
-                sum = v_fma(v_set(a[k + i]), load_b(p, is_bf16, (k + i) * p->b_stride + j, end - j), sum);
-            v_store_first(c + j, sum, end - j);
-        }
+/* The first `left` columns of `vectors` vectors: element at of B times `a` of each row, added to C from j on.
+ */
+INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, size_t j, size_t left,
+                     size_t rows, size_t vectors)
+{
+    enum { VECTORS = 4 };
+    vf sums[SW_PRODUCT_FEW_ROWS][VECTORS];
+    float *c = (float *)p->c + j;
+
+    UNROLL
+    for (size_t v = 0; v < vectors; v++) {
+        vf w = load_b(p, is_bf16, at + v * LANES, left);
+        UNROLL
+        for (size_t i = 0; i < rows; i++)
+            sums[i][v] = v_fma(a[i], w, v_load_first(c + i * p->c_stride + v * LANES, left));
     }
-    for (; k < p->k; k++) {
-        for (size_t j = begin; j < end; j += LANES) {
-            vf w = load_b(p, is_bf16, k * p->b_stride + j, end - j);
-            v_store_first(c + j, v_fma(v_set(a[k]), w, v_load_first(c + j, end - j)), end - j);
-        }
+    UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        UNROLL
+        for (size_t v = 0; v < vectors; v++)
+            v_store_first(c + i * p->c_stride + v * LANES, sums[i][v], left);
+    }
+}
+
+/* Rows of B, stored [K, N], one after the other: one stream of memory, while C stays in the cache. */
+INLINE void add_rows(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
+{
+    size_t vectors = rows == 1 ? 4 : 2;
+
+    for (size_t k = 0; k < p->k; k++) {
+        vf a[SW_PRODUCT_FEW_ROWS];
+        size_t at = k * p->b_stride;
+        size_t j = begin;
+        UNROLL
+        for (size_t i = 0; i < rows; i++)
+            a[i] = v_set(((const float *)p->a)[i * p->a_stride + k]);
+        for (; end - j >= vectors * LANES; j += vectors * LANES)
+            add_part(p, is_bf16, a, at + j, j, LANES, rows, vectors);
+        for (; j < end; j += LANES)
+            add_part(p, is_bf16, a, at + j, j, end - j, rows, 1);
+    }
+}
+
+INLINE void in_out_of(const sw_product *p, int is_bf16, size_t begin, size_t end)
+{
+    switch (p->m) { /* a constant in each of the loops */
+    case 1:
+        add_rows(p, is_bf16, begin, end, 1);
+        break;
+    case 2:
+        add_rows(p, is_bf16, begin, end, 2);
+        break;
+    case 3:
+        add_rows(p, is_bf16, begin, end, 3);
+        break;
+    default:
+        add_rows(p, is_bf16, begin, end, 4);
+        break;
     }
 }
 
@@ -207,9 +317,9 @@ static void row_product_in_out(const void *args, size_t begin, size_t end)
         float *c = (float *)p->c + r * p->c_stride;
         for (size_t j = begin; j < end; j++)
             c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
-        if (p->b_type == SW_DTYPE_BF16)
-            add_rows(p, 1, r, begin, end);
-        else
-            add_rows(p, 0, r, begin, end);
     }
+    if (p->b_type == SW_DTYPE_BF16)
+        in_out_of(p, 1, begin, end);
+    else
+        in_out_of(p, 0, begin, end);
 }
