@@ -338,6 +338,21 @@ static void do_layer(const setting *s, const void *what)
     sw_kernel_layer_norm(s->kernel, SW_DTYPE_F32, &a);
 }
 
+static void do_layer_back(const setting *s, const void *what)
+{
+    (void)what;
+    sw_norm_args a = {.n_rows = ROWS,
+                      .width = WIDTH,
+                      .x = part(s, 0),
+                      .d_y = part(s, 1),
+                      .d_x = part(s, 2),
+                      .scale = s->workspace + (1 << 20),
+                      .mean = s->workspace + (2 << 20),
+                      .d_weight = s->workspace + (3 << 20),
+                      .d_bias = s->workspace + (4 << 20)};
+    sw_kernel_layer_norm_back(s->kernel, SW_DTYPE_F32, &a);
+}
+
 static void do_softmax(const setting *s, const void *what)
 {
     (void)what;
@@ -388,6 +403,12 @@ static void do_gelu(const setting *s, const void *what)
 {
     (void)what;
     sw_kernel_activate(s->kernel, SW_DTYPE_F32, SW_ACT_GELU, part(s, 0), part(s, 1), CELLS);
+}
+
+static void do_gelu_back(const setting *s, const void *what)
+{
+    (void)what;
+    sw_kernel_activate_back(s->kernel, SW_DTYPE_F32, SW_ACT_GELU, part(s, 0), part(s, 1), part(s, 2), CELLS);
 }
 
 static void do_gelu_tanh_back(const setting *s, const void *what)
@@ -454,11 +475,13 @@ static const stream streams[] = {
     { "rms norm back, d_x",  do_rms_back,       12, 0.7 },
     { "rms norm back, d_w",  do_rms_weight,     8,  0.7 },
     { "layer norm",          do_layer,          8,  0.7 },
+    { "layer norm back",     do_layer_back,     20, 0.7 },
     { "softmax",             do_softmax,        8,  0   },
     { "rotary",              do_rotary,         8,  0.7 },
     { "rotary interleaved",  do_rotary_interleaved, 8, 0.7 },
     { "silu",                do_silu,           8,  0.7 },
     { "gelu",                do_gelu,           8,  0.7 },
+    { "gelu back",           do_gelu_back,      12, 0.7 },
     { "gelu tanh back",      do_gelu_tanh_back, 12, 0.7 },
     { "swiglu",              do_swiglu,         12, 0.7 },
     { "swiglu back",         do_swiglu_back,    20, 0.7 },

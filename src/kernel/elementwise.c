@@ -3,8 +3,6 @@
 
 #include "kernel/loops.h"
 
-enum { COLUMNS = 256 }; /* of a block that goes down the rows: long enough for memory to keep pace */
-
 void sw_kernel_add(const sw_kernel *kernel, sw_dtype dtype, const void *a, const void *b, void *out, size_t n)
 {
     sw_map_args args = {.a = a, .b = b, .out = out};
@@ -77,7 +75,8 @@ void sw_kernel_add_bias(const sw_kernel *kernel, sw_dtype dtype, const sw_rows_a
 
 void sw_kernel_column_sum(const sw_kernel *kernel, sw_dtype dtype, const sw_rows_args *args)
 {
-    sw_kernel_run(kernel, sw_kernel_loop(kernel, dtype, SW_LOOP_COLUMN_SUM), args, args->width, COLUMNS);
+    sw_kernel_run(kernel, sw_kernel_loop(kernel, dtype, SW_LOOP_COLUMN_SUM), args, args->width,
+                  sw_kernel_column_grain(kernel, args->width));
 }
 
 void sw_kernel_row_scale(const sw_kernel *kernel, sw_dtype dtype, const sw_rows_args *args)

@@ -5,8 +5,6 @@
 
 #include "kernel/loops.h"
 
-enum { COLUMNS = 256 }; /* of a block that goes down the rows: long enough for memory to keep pace */
-
 static void over_rows(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, const sw_norm_args *args)
 {
     sw_kernel_do(kernel, dtype, loop, args, args->n_rows, args->width);
@@ -14,8 +12,10 @@ static void over_rows(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, con
 
 static void over_columns(const sw_kernel *kernel, sw_dtype dtype, sw_loop loop, const sw_norm_args *args)
 {
-    if (args->d_weight != NULL || args->d_bias != NULL)
-        sw_kernel_run(kernel, sw_kernel_loop(kernel, dtype, loop), args, args->width, COLUMNS);
+    if (args->d_weight != NULL || args->d_bias != NULL) {
+        sw_kernel_run(kernel, sw_kernel_loop(kernel, dtype, loop), args, args->width,
+                      sw_kernel_column_grain(kernel, args->width));
+    }
 }
 
 void sw_kernel_rms_square_sums(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args)

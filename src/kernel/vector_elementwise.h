@@ -279,11 +279,8 @@ static void column_sum(const void *args, size_t begin, size_t end)
 
     for (size_t c = begin; !a->accumulate && c < end; c += LANES)
         v_store_first(out + c, v_set(0), end - c);
-    for (size_t r = 0; r < a->n_rows; r++) {
-        const float *row = (const float *)a->a + r * a->width;
-        for (size_t c = begin; c < end; c += LANES)
-            v_store_first(out + c, v_load_first(out + c, end - c) + v_load_first(row + c, end - c), end - c);
-    }
+    for (size_t r = 0; r < a->n_rows; r++)
+        add_to_row(out, (const float *)a->a + r * a->width, begin, end);
 }
 
 static void row_scale(const void *args, size_t begin, size_t end)

@@ -73,46 +73,44 @@ static void rms_back(const void *args, size_t begin, size_t end)
     }
 }
 
-/* Rows that stand far apart are fetched ahead, for the processor sees no stream in them. */
-INLINE void fetch_ahead(const sw_norm_args *n, size_t r, size_t c)
+/* d_weight += d_y * h, h = (x - mean) * s, for row r and `vectors` vectors from column c on. */
+INLINE void weight_part(const sw_norm_args *n, vf mean, vf s, size_t r, size_t c, size_t left, size_t vectors)
 {
-    if (r < n->n_rows) {
-        _mm_prefetch((const char *)((const float *)n->x + r * n->width + c), _MM_HINT_T0);
-        _mm_prefetch((const char *)((const float *)n->d_y + r * n->width + c), _MM_HINT_T0);
+    enum { VECTORS = 4 };
+    const float *x = (const float *)n->x + r * n->width + c;
+    const float *d_y = (const float *)n->d_y + r * n->width + c;
+    float *d_weight = (float *)n->d_weight + c;
+    vf sums[VECTORS];
+
+    UNROLL
+    for (size_t v = 0; v < vectors; v++) {
+        vf h = (v_load_first(x + v * LANES, left) - mean) * s;
+        sums[v] = v_fma(v_load_first(d_y + v * LANES, left), h, v_load_first(d_weight + v * LANES, left));
     }
+    UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        v_store_first(d_weight + v * LANES, sums[v], left);
 }
 
-/* d_y * h of row r from column c on, h being x * s. */
-INLINE vf rms_term(const sw_norm_args *n, size_t r, size_t c, size_t left)
+/* Row by row, for few streams of memory are faster than many; the sums stay in the cache. */
+INLINE void weight_row(const sw_norm_args *n, vf mean, size_t r, size_t begin, size_t end)
 {
-    vf h = v_load_first((const float *)n->x + r * n->width + c, left) * v_set(((const float *)n->scale)[r]);
-    return v_load_first((const float *)n->d_y + r * n->width + c, left) * h;
+    enum { VECTORS = 4 };
+    vf s = v_set(((const float *)n->scale)[r]);
+    size_t c = begin;
+
+    for (; end - c >= VECTORS * LANES; c += VECTORS * LANES)
+        weight_part(n, mean, s, r, c, LANES, VECTORS);
+    for (; c < end; c += LANES)
+        weight_part(n, mean, s, r, c, end - c, 1);
 }
 
-/* Rows in ascending order, four of them at a time, so that sums are not read and written for each. */
 static void rms_weight(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
-    const sw_norm_args *n = &copy;
-    float *d_weight = n->d_weight;
-    size_t r = 0;
 
-    for (; n->n_rows - r >= 4; r += 4) {
-        for (size_t c = begin; c < end; c += LANES) {
-            vf sum = v_load_first(d_weight + c, end - c);
-            UNROLL
-            for (size_t i = 0; i < 4; i++) {
-                fetch_ahead(n, r + 4 + i, c);
-                sum = sum + rms_term(n, r + i, c, end - c);
-            }
-            v_store_first(d_weight + c, sum, end - c);
-        }
-    }
-    for (; r < n->n_rows; r++) {
-        for (size_t c = begin; c < end; c += LANES)
-            v_store_first(d_weight + c, v_load_first(d_weight + c, end - c) + rms_term(n, r, c, end - c),
-                          end - c);
-    }
+    for (size_t r = 0; r < copy.n_rows; r++)
+        weight_row(&copy, v_set(0), r, begin, end);
 }
 
 /* Sum over c of (x - mean), or of its square; lanes beyond the row take no part. */
@@ -182,31 +180,16 @@ static void layer_back(const void *args, size_t begin, size_t end)
     }
 }
 
-INLINE vf layer_term(const sw_norm_args *n, size_t r, size_t c, size_t left)
-{
-    vf mean = v_set(((const float *)n->mean)[r]);
-    vf h = (v_load_first((const float *)n->x + r * n->width + c, left) - mean) *
-           v_set(((const float *)n->scale)[r]);
-    return v_load_first((const float *)n->d_y + r * n->width + c, left) * h;
-}
-
 static void layer_weight(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
-    float *d_weight = n->d_weight;
-    float *d_bias = n->d_bias;
 
     for (size_t r = 0; r < n->n_rows; r++) {
-        const float *d_y = (const float *)n->d_y + r * n->width;
-        for (size_t c = begin; c < end; c += LANES) {
-            size_t left = end - c;
-            if (d_weight != NULL)
-                v_store_first(d_weight + c, v_load_first(d_weight + c, left) + layer_term(n, r, c, left),
-                              left);
-            if (d_bias != NULL)
-                v_store_first(d_bias + c, v_load_first(d_bias + c, left) + v_load_first(d_y + c, left), left);
-        }
+        if (n->d_weight != NULL)
+            weight_row(n, v_set(((const float *)n->mean)[r]), r, begin, end);
+        if (n->d_bias != NULL)
+            add_to_row(n->d_bias, (const float *)n->d_y + r * n->width, begin, end);
     }
 }
 

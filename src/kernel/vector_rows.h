@@ -20,6 +20,25 @@ INLINE float dot_of(const float *a, const float *b, size_t n)
     return v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
+/* sums[c] += x[c], c from begin on. */
+INLINE void add_to_row(float *sums, const float *x, size_t begin, size_t end)
+{
+    enum { VECTORS = 4 };
+    size_t c = begin;
+
+    for (; end - c >= VECTORS * LANES; c += VECTORS * LANES) {
+        vf sum[VECTORS];
+        UNROLL
+        for (size_t v = 0; v < VECTORS; v++)
+            sum[v] = v_load(sums + c + v * LANES) + v_load(x + c + v * LANES);
+        UNROLL
+        for (size_t v = 0; v < VECTORS; v++)
+            v_store(sums + c + v * LANES, sum[v]);
+    }
+    for (; c < end; c += LANES)
+        v_store_first(sums + c, v_load_first(sums + c, end - c) + v_load_first(x + c, end - c), end - c);
+}
+
 /* NaN, if there is one: each comparison keeps it, and so does the sum. */
 INLINE float max_of_row(const float *x, size_t width)
 {
