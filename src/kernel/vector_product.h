@@ -251,7 +251,7 @@ static void row_product_bf16(const void *args, size_t begin, size_t end)
 INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, size_t j, size_t left,
                      size_t rows, size_t vectors)
 {
-    enum { VECTORS = 4 };
+    enum { VECTORS = 8 };
     vf sums[SW_PRODUCT_FEW_ROWS][VECTORS];
     float *c = (float *)p->c + j;
 
@@ -273,7 +273,7 @@ INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, s
 /* Rows of B, stored [K, N], one after the other: one stream of memory, while C stays in the cache. */
 INLINE void add_rows(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
-    size_t vectors = rows == 1 ? 4 : 2;
+    size_t vectors = rows == 1 ? 64 / LANES : 2;
 
     for (size_t k = 0; k < p->k; k++) {
         vf a[SW_PRODUCT_FEW_ROWS];
