@@ -131,17 +131,87 @@ static void split_a(const sw_product *p, float *out)
     }
 }
 
+/*
+ * B stored [K, N] is read in whole rows, for stretches of them come at half the speed: K is cut into parts,
+ * the same ones for any number of threads, each with sums of its own.
+ */
+enum { PARTS = 8, PANEL = 4096 /* columns whose sums stay in the innermost cache */ };
+
+typedef struct part_args {
+    const sw_product *product;
+    float *sums; /* [PARTS, M, N] */
+    sw_block_fn *loop;
+} part_args;
+
+static void sum_part(const void *args, size_t begin, size_t end)
+{
+    const part_args *a = args;
+
+    for (size_t i = begin; i < end; i++) {
+        sw_product p = *a->product;
+        size_t first = p.k / PARTS * i + (p.k % PARTS < i ? p.k % PARTS : i);
+        p.a = (const float *)p.a + first;
+        p.b = (const char *)p.b + first * p.b_stride * sw_bytes_of(p.b_type);
+        p.c = a->sums + i * p.m * p.n;
+        p.c_stride = p.n;
+        p.k = p.k / PARTS + (i < p.k % PARTS);
+        p.bias = NULL;
+        p.accumulate = false;
+        for (size_t j = 0; j < p.n; j += PANEL)
+            a->loop(&p, j, p.n - j < PANEL ? p.n : j + PANEL);
+    }
+}
+
+static void join_parts(const sw_product *p, const float *sums)
+{
+    const float *bias = p->bias;
+
+    for (size_t r = 0; r < p->m; r++) {
+        float *c = (float *)p->c + r * p->c_stride;
+        for (size_t j = 0; j < p->n; j++)
+            c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
+        for (size_t i = 0; i < PARTS; i++) {
+            const float *part = sums + (i * p->m + r) * p->n;
+            for (size_t j = 0; j < p->n; j++)
+                c[j] += part[j];
+        }
+    }
+}
+
+static bool wants_parts(const sw_product *p)
+{
+    bool has_room = p->n <= PTRDIFF_MAX / (sizeof(float) * PARTS * SW_PRODUCT_FEW_ROWS) - ALIGNMENT;
+    return !p->b_is_transposed && p->c_type == SW_DTYPE_F32 && p->k >= PARTS && has_room;
+}
+
 static size_t rows_workspace(const sw_product *p)
 {
-    return wants_split_a(p) ? ALIGNMENT + p->m * split_width(p) * sizeof(float) : 0;
+    size_t n = wants_parts(p) ? PARTS * p->m * p->n : wants_split_a(p) ? p->m * split_width(p) : 0;
+    return n == 0 ? 0 : ALIGNMENT + n * sizeof(float);
+}
+
+static void run_in_out(const sw_kernel *kernel, const sw_product *p, void *workspace)
+{
+    sw_block_fn *loop = sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT_IN_OUT);
+    part_args args = {p, aligned(workspace), loop};
+
+    if (wants_parts(p)) {
+        sw_kernel_run(kernel, sum_part, &args, PARTS, 1);
+        join_parts(p, args.sums);
+        return;
+    }
+    sw_kernel_run(kernel, loop, p, p->n, sw_kernel_column_grain(kernel, p->n));
 }
 
 static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspace)
 {
     sw_product given = *p;
-    sw_loop loop = p->b_is_transposed ? SW_LOOP_ROW_PRODUCT : SW_LOOP_ROW_PRODUCT_IN_OUT;
-    size_t grain = p->b_is_transposed ? sw_kernel_grain(p->k) : sw_kernel_column_grain(kernel, p->n);
+    sw_loop loop = SW_LOOP_ROW_PRODUCT;
 
+    if (!p->b_is_transposed) {
+        run_in_out(kernel, p, workspace);
+        return;
+    }
     if (wants_split_a(p)) {
         float *split = aligned(workspace);
         split_a(p, split);
@@ -149,7 +219,7 @@ static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspa
         given.a_stride = split_width(p);
         loop = SW_LOOP_ROW_PRODUCT_BF16;
     }
-    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n, grain);
+    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n, sw_kernel_grain(p->k));
 }
 
 /* What the library is given for (F32, BF16): A in BF16 without gaps. */
