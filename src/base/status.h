@@ -1,4 +1,4 @@
-/* Raising, forwarding and enriching failures: the only five control macros of the project. */
+/* Raising, forwarding and enriching failures: the only control macros of the project. */
 #ifndef SW_BASE_STATUS_H
 #define SW_BASE_STATUS_H
 
@@ -33,11 +33,14 @@ const char *sw_errno_help(int code, const char *help);
  * The contract of a public function, at its head, one line for each argument that must not be NULL (what
  * include/shardwright/shardwright.h says). Functions inside the library are not checked again.
  */
-#define SW_NEED(pointer, err)                                                                                \
+#define SW_NEED(pointer, err) SW_NEED_IN(__func__, pointer, err)
+
+/* The same in a helper of the public function of that name: of a collective one, which agrees on it first. */
+#define SW_NEED_IN(function, pointer, err)                                                                   \
     do {                                                                                                     \
         if ((pointer) == NULL)                                                                               \
             return SW_FAIL((err), SW_E_ARGUMENT, "give it: the header says which arguments may be NULL",     \
-                           "%s(): %s is NULL", __func__, #pointer);                                          \
+                           "%s(): %s is NULL", (function), #pointer);                                        \
     } while (0)
 
 #define SW_IGNORE(call)                                                                                      \

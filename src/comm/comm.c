@@ -158,15 +158,14 @@ static sw_status check_equal(MPI_Comm job, const sw_mesh *mesh, sw_error *err)
     return sw_agree_over(job, status, err);
 }
 
-/* The local part: is the call right, is there memory? */
+/* The local part of sw_comm_create(): is the call right, is there memory? */
 static sw_status begin(sw_comm **made, sw_comm **out, const sw_mesh *mesh, MPI_Comm job, sw_error *err)
 {
     int ranks = 0;
     int rank = 0;
 
-    SW_NEED(out, err);
-    *out = NULL;
-    SW_NEED(mesh, err);
+    SW_NEED_IN("sw_comm_create", out, err);
+    SW_NEED_IN("sw_comm_create", mesh, err);
     MPI_Comm_size(job, &ranks);
     MPI_Comm_rank(job, &rank);
     SW_TRY(check_size(mesh, (uint32_t)ranks, err));
@@ -204,6 +203,8 @@ sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_com
     MPI_Comm job = MPI_COMM_NULL;
     sw_comm *comm = NULL;
 
+    if (out != NULL)
+        *out = NULL;
     SW_TRY(check_initialized(err));
     MPI_Comm_dup(mpi_comm == NULL ? MPI_COMM_WORLD : *(const MPI_Comm *)mpi_comm, &job);
     sw_fatal_watch(job, "world");

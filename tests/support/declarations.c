@@ -4,11 +4,12 @@
  */
 #include "declarations.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+
+enum { HEADER_MOST = 1 << 16 };
 
 static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
@@ -54,26 +55,38 @@ static void read_header(declarations *out, const char *text)
     }
 }
 
-void declarations_read(declarations *out, const char *folder)
+/* The text of a public header, without .h. */
+static void load_header(char text[HEADER_MOST], const char *name)
 {
-    DIR *listing = opendir(folder);
+    char path[1024];
+    sw_file_map map = {0};
+
+    (void)snprintf(path, sizeof path, "%s/include/shardwright/%s.h", SW_SOURCE_DIR, name);
+    assert_int_equal(sw_file_map_open(&map, path, HEADER_MOST - 1, NULL), SW_OK);
+    memcpy(text, map.bytes, map.n_bytes);
+    text[map.n_bytes] = '\0';
+    sw_file_map_close(&map);
+}
+
+void declarations_read(declarations *out, const char *umbrella)
+{
+    static const char include[] = "\n#include \"";
+    char list[HEADER_MOST];
+    char text[HEADER_MOST];
 
     out->n = 0;
-    assert_non_null(listing);
-    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
-        char path[1024];
-        char text[1 << 16];
-        sw_file_map map = {0};
-        if (strstr(entry->d_name, ".h") == NULL)
+    load_header(list, umbrella);
+    for (const char *at = strstr(list, include); at != NULL; at = strstr(at + 1, include)) {
+        char name[DECLARED_NAME];
+        const char *end = strstr(at, ".h\"");
+        assert_non_null(end);
+        last_word(name, at, end);
+        if (strcmp(name, "shardwright") == 0)
             continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        assert_int_equal(sw_file_map_open(&map, path, sizeof text - 1, NULL), SW_OK);
-        memcpy(text, map.bytes, map.n_bytes);
-        text[map.n_bytes] = '\0';
-        sw_file_map_close(&map);
+        load_header(text, name);
         read_header(out, text);
     }
-    (void)closedir(listing);
+    assert_true(out->n > 0);
 }
 
 const declaration *declaration_find(const declarations *all, const char *name)

@@ -24,8 +24,11 @@ typedef struct declarations {
     declaration of[DECLARED_MOST];
 } declarations;
 
-/* Read every header of a folder. Fails the test when a declaration is not understood. */
-void declarations_read(declarations *out, const char *folder);
+/*
+ * Read the headers that an umbrella header ("shardwright", "runtime") is made of: of the runtime's, those
+ * that it adds. Fails the test when a declaration is not understood.
+ */
+void declarations_read(declarations *out, const char *umbrella);
 
 const declaration *declaration_find(const declarations *all, const char *name);
 
