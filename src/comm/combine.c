@@ -5,71 +5,9 @@
  */
 #include "comm/combine.h"
 
-#include <string.h>
-
-#include "base/status.h"
+#include "base/short_float.h"
 
 enum { BLOCK = 1024 };
-
-/* ---- short floats, from and to F32 in integer arithmetic ---- */
-
-static inline uint32_t bits_of(float value)
-{
-    uint32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-    float value = 0;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline float from_bf16(uint16_t value)
-{
-    return float_of((uint32_t)value << 16);
-}
-
-/* To the nearest, ties to even; NaN stays NaN. */
-static inline uint16_t to_bf16(float value)
-{
-    uint32_t bits = bits_of(value);
-    uint32_t rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
-    uint32_t quiet = bits >> 16 | 0x40U;
-    return (uint16_t)((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded);
-}
-
-static inline float from_f16(uint16_t value)
-{
-    /* The exponent moves from a bias of 15 to one of 127 by a product, which subnormals survive. */
-    uint32_t sign = ((uint32_t)value & 0x8000U) << 16;
-    uint32_t rest = ((uint32_t)value & 0x7fffU) << 13;
-    float magnitude = float_of(rest) * 0x1p112F;
-    uint32_t special = rest | 0x7f800000U; /* infinity and NaN */
-    return float_of(sign | (rest >= 0x0f800000U ? special : bits_of(magnitude)));
-}
-
-static inline uint16_t to_f16(float value)
-{
-    uint32_t bits = bits_of(value);
-    uint32_t sign = bits >> 16 & 0x8000U;
-    uint32_t rest = bits & 0x7fffffffU;
-
-    if (rest > 0x7f800000U)
-        return (uint16_t)(sign | 0x7e00U);
-    if (rest >= 0x477ff000U) /* 65520, half way from the largest to the next */
-        return (uint16_t)(sign | 0x7c00U);
-    if (rest <
-        0x38800000U) { /* subnormal: the adder rounds to multiples of 2^-24, whose count are the bits */
-        float sum = float_of(rest) + 0.5F;
-        return (uint16_t)(sign | (bits_of(sum) - bits_of(0.5F)));
-    }
-    return (uint16_t)(sign | ((rest - 0x38000000U + 0xfffU + (rest >> 13 & 1U)) >> 13));
-}
-
-/* ---- one element with another ---- */
 
 #define SUM(a, b)       ((a) + (b))
 #define MAX(a, b)       ((a) > (b) ? (a) : (b))
@@ -101,27 +39,27 @@ static inline uint16_t to_f16(float value)
 #define SAME(value) (value)
 
 // clang-format off
-/*      name       type      in        load       store    op */
-COMBINE(sum_f64,   double,   double,   SAME,      SAME,    SUM)
-COMBINE(sum_f32,   float,    float,    SAME,      SAME,    SUM)
-COMBINE(sum_f16,   uint16_t, float,    from_f16,  to_f16,  SUM)
-COMBINE(sum_bf16,  uint16_t, float,    from_bf16, to_bf16, SUM)
-COMBINE(sum_64,    uint64_t, uint64_t, SAME,      SAME,    SUM)
-COMBINE(sum_32,    uint32_t, uint32_t, SAME,      SAME,    SUM)
-COMBINE(sum_16,    uint16_t, uint16_t, SAME,      SAME,    SUM)
-COMBINE(sum_8,     uint8_t,  uint8_t,  SAME,      SAME,    SUM)
-COMBINE(max_f64,   double,   double,   SAME,      SAME,    FLOAT_MAX)
-COMBINE(max_f32,   float,    float,    SAME,      SAME,    FLOAT_MAX)
-COMBINE(max_f16,   uint16_t, float,    from_f16,  to_f16,  FLOAT_MAX)
-COMBINE(max_bf16,  uint16_t, float,    from_bf16, to_bf16, FLOAT_MAX)
-COMBINE(max_i64,   int64_t,  int64_t,  SAME,      SAME,    MAX)
-COMBINE(max_i32,   int32_t,  int32_t,  SAME,      SAME,    MAX)
-COMBINE(max_i16,   int16_t,  int16_t,  SAME,      SAME,    MAX)
-COMBINE(max_i8,    int8_t,   int8_t,   SAME,      SAME,    MAX)
-COMBINE(max_u64,   uint64_t, uint64_t, SAME,      SAME,    MAX)
-COMBINE(max_u32,   uint32_t, uint32_t, SAME,      SAME,    MAX)
-COMBINE(max_u16,   uint16_t, uint16_t, SAME,      SAME,    MAX)
-COMBINE(max_u8,    uint8_t,  uint8_t,  SAME,      SAME,    MAX)
+/*      name       type      in        load              store             op */
+COMBINE(sum_f64,   double,   double,   SAME,             SAME,             SUM)
+COMBINE(sum_f32,   float,    float,    SAME,             SAME,             SUM)
+COMBINE(sum_f16,   uint16_t, float,    sw_float_of_f16,  sw_f16_of_float,  SUM)
+COMBINE(sum_bf16,  uint16_t, float,    sw_float_of_bf16, sw_bf16_of_float, SUM)
+COMBINE(sum_64,    uint64_t, uint64_t, SAME,             SAME,             SUM)
+COMBINE(sum_32,    uint32_t, uint32_t, SAME,             SAME,             SUM)
+COMBINE(sum_16,    uint16_t, uint16_t, SAME,             SAME,             SUM)
+COMBINE(sum_8,     uint8_t,  uint8_t,  SAME,             SAME,             SUM)
+COMBINE(max_f64,   double,   double,   SAME,             SAME,             FLOAT_MAX)
+COMBINE(max_f32,   float,    float,    SAME,             SAME,             FLOAT_MAX)
+COMBINE(max_f16,   uint16_t, float,    sw_float_of_f16,  sw_f16_of_float,  FLOAT_MAX)
+COMBINE(max_bf16,  uint16_t, float,    sw_float_of_bf16, sw_bf16_of_float, FLOAT_MAX)
+COMBINE(max_i64,   int64_t,  int64_t,  SAME,             SAME,             MAX)
+COMBINE(max_i32,   int32_t,  int32_t,  SAME,             SAME,             MAX)
+COMBINE(max_i16,   int16_t,  int16_t,  SAME,             SAME,             MAX)
+COMBINE(max_i8,    int8_t,   int8_t,   SAME,             SAME,             MAX)
+COMBINE(max_u64,   uint64_t, uint64_t, SAME,             SAME,             MAX)
+COMBINE(max_u32,   uint32_t, uint32_t, SAME,             SAME,             MAX)
+COMBINE(max_u16,   uint16_t, uint16_t, SAME,             SAME,             MAX)
+COMBINE(max_u8,    uint8_t,  uint8_t,  SAME,             SAME,             MAX)
 
 typedef void combine_fn(void *out, const void *const *parts, uint32_t n_parts, size_t n);
 

@@ -3,11 +3,10 @@
  * and B are copied, in C's type and in the order in which the tile loop reads, to the thread's part of the
  * workspace.
  */
+#include "base/short_float.h"
 #include "kernel/product_paths.h"
 
 #include <string.h>
-
-#include "kernel/short_float.h"
 
 enum { MOST_M = 384, MOST_N = 256, MOST_K = 256 };
 

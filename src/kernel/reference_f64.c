@@ -1,4 +1,5 @@
 /* The reference loops for F64. */
+#include "base/short_float.h"
 #include "kernel/loops.h"
 
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "kernel/reference_table.h"
 #include "kernel/rotary.h"
 #include "kernel/rows.h"
-#include "kernel/short_float.h"
 #include "kernel/softmax.h"
 
 #define REAL double

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/short_float.h"
 #include "base/status.h"
 #include "kernel/product.h"
-#include "kernel/short_float.h"
 #include "kernel_op.h"
 
 /* A product with matrices of its own, F32 or F64 as `c_type`; BF16 ones beside them. */

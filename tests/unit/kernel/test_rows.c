@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/short_float.h"
 #include "kernel/rows.h"
-#include "kernel/short_float.h"
 #include "kernel_op.h"
 
 enum { MOST_ROWS = 160 };
