@@ -26,11 +26,12 @@ list(FILTER manuals EXCLUDE REGEX "/shardwright-mpi[^/]*$")
 
 sw_install(shardwright shardwright.h "${manuals}")
 install(TARGETS shardwright-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES scripts/completion/shardwright.bash RENAME shardwright
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+set(sw_completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions) # each file found by its program's name
+install(FILES scripts/completion/shardwright.bash RENAME shardwright DESTINATION ${sw_completions})
 if(SW_RUNTIME)
   sw_install(shardwright-rt runtime.h "${runtime_manuals}")
   install(TARGETS shardwright-mpi-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES scripts/completion/shardwright.bash RENAME shardwright-mpi DESTINATION ${sw_completions})
   install(FILES cmake/FindOneDNN.cmake DESTINATION ${sw_package_dir})
 endif()
 

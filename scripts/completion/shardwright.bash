@@ -1,4 +1,4 @@
-# Completion of `shardwright` for bash. Commands and options are asked of the program itself (its --help is printed from
+# Completion of `shardwright` and `shardwright-mpi` for bash. Commands and options are asked of the program itself (its --help is printed from
 # the option tables), so there is nothing here to keep up to date.
 
 _shardwright_words()
@@ -46,4 +46,4 @@ _shardwright()
     esac
 }
 
-complete -o filenames -o bashdefault -F _shardwright shardwright
+complete -o filenames -o bashdefault -F _shardwright shardwright shardwright-mpi

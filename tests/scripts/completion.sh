@@ -15,7 +15,7 @@ complete_line() {
         . scripts/completion/shardwright.bash
         COMP_WORDS=("$@")
         COMP_CWORD=$(($# - 1))
-        _shardwright shardwright
+        _shardwright "$1"
         printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
 }
 
@@ -28,10 +28,25 @@ expect() { # expect WANTED WORD...: the offer for these words, on one line
     failed=1
 }
 
-# Each command has a manual.
-commands=$(for page in docs/man/shardwright-*.1; do basename "$page" .1 | sed 's/^shardwright-//'; done |
-    grep -v '^mpi' | LC_ALL=C sort)
-expect "--help --version $(echo "$commands" | tr '\n' ' ' | sed 's/ *$//')" shardwright ""
+# Each command of a program has a manual.
+commands_of() {
+    for page in docs/man/"$1"-*.1; do
+        basename "$page" .1 | sed "s/^$1-//"
+    done | grep -v '^mpi' | LC_ALL=C sort
+}
+
+expect_program() { # expect_program PROGRAM: its commands, and the options of each
+    expect "--help --version $(commands_of "$1" | tr '\n' ' ' | sed 's/ *$//')" "$1" ""
+    for command in $(commands_of "$1"); do
+        # The table's lines only: the description may speak of other commands' options.
+        listed=$("$1" "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z-]*' |
+            LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ *$//')
+        expect "$listed" "$1" "$command" --
+    done
+}
+
+expect_program shardwright
+[ ! -x "$bin/shardwright-mpi" ] || expect_program shardwright-mpi
 expect "explain" shardwright ex
 expect "--loss-parallel" shardwright plan MODEL --lo
 expect "README.md" shardwright plan READ
@@ -42,10 +57,4 @@ expect "examples" shardwright shard MODEL --mesh tp=2 -o exam
 expect "README.md" shardwright verify IN --against READ
 expect "" shardwright plan MODEL --mesh READ
 expect "" shardwright plan MODEL --nothing
-for command in $commands; do
-    # The table's lines only: the description may speak of other commands' options.
-    listed=$(shardwright "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z-]*' |
-        LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ *$//')
-    expect "$listed" shardwright "$command" --
-done
 exit "$failed"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sessions in documents do what they show. In a block fenced by ```console, a line "$ shardwright ..." is run from
-# the source root, and the lines below it are what it prints; a line "..." stands for any lines. Other commands
-# (make, cc) are passed over.
+# Sessions in documents do what they show. In a block fenced by ```console, a line "$ shardwright ..." or
+# "$ mpirun ... shardwright-mpi ..." is run from the source root, and the lines below it are what it prints; a line
+# "..." stands for any lines. Other commands (make, cc) are passed over, and those for ranks where shardwright-mpi was
+# not built.
 #   tests/scripts/documents-run.sh BIN_FOLDER PAGE...
 set -eu
 cd "$(dirname "$0")/../.."
@@ -12,6 +13,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 n_run=0
+runnable='^shardwright '
+[ ! -x "$bin/shardwright-mpi" ] || runnable='^(shardwright|mpirun -n [0-9]+ shardwright-mpi) '
 
 # Writes N.cmd and N.want for each command of a page.
 split_page() {
@@ -55,7 +58,8 @@ for page in "$@"; do
     split_page "$page"
     for cmd in "$scratch"/*.cmd; do
         [ -f "$cmd" ] || continue
-        grep -q '^shardwright ' "$cmd" || continue
+        grep -qE "$runnable" "$cmd" || continue
+        sed -i 's|^mpirun -n |sh scripts/mpi-run.sh |' "$cmd" # which knows this machine
         n_run=$((n_run + 1))
         sh "$cmd" >"$scratch/out" 2>&1 </dev/null || true
         if ! compare "${cmd%.cmd}.want" "$scratch/out" >"$scratch/differs"; then
