@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests that take too long for every change: clang, the planner preset, -O2, the thread sanitizer, valgrind,
-# coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
+# The tests that take too long for every change: clang, the planner preset, MPICH, -O2, the thread sanitizer,
+# valgrind, coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
@@ -17,6 +17,7 @@ step() {
     case $wanted in *" $name "* | "  ") ;; *) return ;; esac
     if "$@" >"build/long/$name.log" 2>&1; then
         echo "$name: ok"
+        grep '^skipped: ' "build/long/$name.log" | sed 's/^/  /'
     else
         failed=1
         tail -n 30 "build/long/$name.log"
@@ -28,9 +29,29 @@ preset() {
     cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs" && ctest --preset "$1" -L 'unit|property|fuzz|golden|headers|mpi'
 }
 
-# The planner side asks for nothing of the runtime: no MPI and no math library among what it loads.
+# A program loads nothing of the runtime: no MPI, no math library, no threads of kernels. What ldd does not list at
+# all (no such file, no program) is a failure too.
+loads_no_runtime() {
+    loaded=$(ldd "$1") && echo "$1: $loaded" && echo "$loaded" | grep -q 'libc\.so' &&
+        ! echo "$loaded" | grep -E 'lib(mpi|mpich|open-rte|shardwright-rt|dnnl|gomp|omp|m)\.|blas|mkl'
+}
+
+# The planner side asks for nothing of the runtime, alone and beside it.
 planner_alone() {
-    preset planner && ! ldd build/planner/bin/shardwright build/dev/bin/shardwright | grep -E 'libmpi|blas|dnnl|libm\.'
+    preset planner && loads_no_runtime build/planner/bin/shardwright &&
+        [ ! -e build/planner/bin/shardwright-mpi ] &&
+        cmake --preset dev && cmake --build --preset dev -j "$jobs" --target shardwright-program &&
+        loads_no_runtime build/dev/bin/shardwright
+}
+
+# The other MPI, on as many ranks as it is fast with. Beside Open MPI its commands have names of their own.
+mpich() {
+    for tool in mpicc.mpich mpiexec.mpich; do
+        command -v "$tool" >/dev/null || { echo "skipped: $tool is not here (packages mpich, libmpich-dev)"; return 0; }
+    done
+    cmake --preset dev -B build/mpich -DMPI_C_COMPILER=mpicc.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" &&
+        cmake --build build/mpich -j "$jobs" && ldd build/mpich/bin/shardwright-mpi | grep -q libmpich &&
+        ctest --test-dir build/mpich --output-on-failure --no-tests=error -R '^mpi\..*\.n[12]$|^fault\.ranks$'
 }
 
 optimised() {
@@ -47,6 +68,7 @@ valgrind_units() {
 
 step clang preset clang
 step planner planner_alone
+step mpich mpich
 step optimised optimised
 step faults sh tests/fault/kill.sh build/release-test/bin --long
 step tsan preset tsan
