@@ -1,44 +1,82 @@
 /*
  * Combinations (comm/combine.h), a block at a time: the block is read from the first part, the others are
  * added or compared, then it is written. Blocks stay in the first cache, and the loops are plain enough to
- * become vector code.
+ * become vector code, also at -O2, where gcc wants lengths that it knows and no pointers that could overlap.
  */
 #include "comm/combine.h"
+
+#include <string.h>
 
 #include "base/short_float.h"
 
 enum { BLOCK = 1024 };
+
+/* ---- one element with another ---- */
+
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2  __builtin_cpu_supports("avx2")
+#else
+#define WITH_AVX2
+#define HAS_AVX2 0
+#endif
 
 #define SUM(a, b)       ((a) + (b))
 #define MAX(a, b)       ((a) > (b) ? (a) : (b))
 #define FLOAT_MAX(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types stand in declarations
-/* Parts of a type that is combined in itself, or in a wider one that `load` and `store` lead to and from. */
+/*
+ * Parts of a type that is combined in itself, or in a wider one that `load` and `store` lead to and from. The
+ * loop is built for any processor and for AVX2. Full blocks have a length that the compiler knows.
+ */
 #define COMBINE(name, type, wide, load, store, op)                                                           \
-    static void name(void *out, const void *const *parts, uint32_t n_parts, size_t n)                        \
+    static inline __attribute__((always_inline)) void name##_block(                                          \
+        void *out, const void *const *parts, uint32_t n_parts, size_t at, size_t length)                     \
     {                                                                                                        \
         wide block[BLOCK];                                                                                   \
-        for (size_t at = 0; at < n; at += BLOCK) {                                                           \
-            size_t length = n - at < BLOCK ? n - at : BLOCK;                                                 \
-            const type *first = (const type *)parts[0] + at;                                                 \
-            for (size_t i = 0; i < length; i++)                                                              \
-                block[i] = load(first[i]);                                                                   \
-            for (uint32_t p = 1; p < n_parts; p++) {                                                         \
-                const type *next = (const type *)parts[p] + at;                                              \
-                for (size_t i = 0; i < length; i++)                                                          \
-                    block[i] = (wide)op(block[i], load(next[i]));                                            \
-            }                                                                                                \
-            type *result = (type *)out + at;                                                                 \
-            for (size_t i = 0; i < length; i++)                                                              \
-                result[i] = store(block[i]);                                                                 \
+        const type *first = (const type *)parts[0] + at;                                                     \
+        type *result = (type *)out + at;                                                                     \
+        if (n_parts == 1) {                                                                                  \
+            memmove(result, first, length * sizeof *first);                                                  \
+            return;                                                                                          \
         }                                                                                                    \
+        const type *second = (const type *)parts[1] + at;                                                    \
+        for (size_t i = 0; i < length; i++)                                                                  \
+            block[i] = (wide)op(load(first[i]), load(second[i]));                                            \
+        for (uint32_t p = 2; p < n_parts; p++) {                                                             \
+            const type *next = (const type *)parts[p] + at;                                                  \
+            for (size_t i = 0; i < length; i++)                                                              \
+                block[i] = (wide)op(block[i], load(next[i]));                                                \
+        }                                                                                                    \
+        for (size_t i = 0; i < length; i++)                                                                  \
+            result[i] = store(block[i]);                                                                     \
+    }                                                                                                        \
+    static inline __attribute__((always_inline)) void name##_blocks(void *out, const void *const *parts,     \
+                                                                    uint32_t n_parts, size_t n)              \
+    {                                                                                                        \
+        size_t full = n - n % BLOCK;                                                                         \
+        for (size_t at = 0; at < full; at += BLOCK)                                                          \
+            name##_block(out, parts, n_parts, at, BLOCK);                                                    \
+        if (full < n)                                                                                        \
+            name##_block(out, parts, n_parts, full, n - full);                                               \
+    }                                                                                                        \
+    static void name(void *out, const void *const *parts, uint32_t n_parts, size_t n)                        \
+    {                                                                                                        \
+        name##_blocks(out, parts, n_parts, n);                                                               \
+    }                                                                                                        \
+    WITH_AVX2 static void name##_avx2(void *out, const void *const *parts, uint32_t n_parts, size_t n)       \
+    {                                                                                                        \
+        name##_blocks(out, parts, n_parts, n);                                                               \
     }
 
 // NOLINTEND(bugprone-macro-parentheses)
 #define SAME(value) (value)
 
 // clang-format off
+#define BOTH(name) { { name, name##_avx2 } }
+#define NONE       { { NULL, NULL } }
+
 /*      name       type      in        load              store             op */
 COMBINE(sum_f64,   double,   double,   SAME,             SAME,             SUM)
 COMBINE(sum_f32,   float,    float,    SAME,             SAME,             SUM)
@@ -61,34 +99,37 @@ COMBINE(max_u32,   uint32_t, uint32_t, SAME,             SAME,             MAX)
 COMBINE(max_u16,   uint16_t, uint16_t, SAME,             SAME,             MAX)
 COMBINE(max_u8,    uint8_t,  uint8_t,  SAME,             SAME,             MAX)
 
-typedef void combine_fn(void *out, const void *const *parts, uint32_t n_parts, size_t n);
+/* For any processor, and for AVX2. */
+typedef struct combiner {
+    void (*run[2])(void *out, const void *const *parts, uint32_t n_parts, size_t n);
+} combiner;
 
-static combine_fn *const combiners[SW_DTYPE_COUNT_][SW_COMBINE_OP_COUNT_] = {
-    /*                sum        max      */
-    [SW_DTYPE_F64]  = { sum_f64,  max_f64  },
-    [SW_DTYPE_F32]  = { sum_f32,  max_f32  },
-    [SW_DTYPE_F16]  = { sum_f16,  max_f16  },
-    [SW_DTYPE_BF16] = { sum_bf16, max_bf16 },
-    [SW_DTYPE_I64]  = { sum_64,   max_i64  },
-    [SW_DTYPE_I32]  = { sum_32,   max_i32  },
-    [SW_DTYPE_I16]  = { sum_16,   max_i16  },
-    [SW_DTYPE_I8]   = { sum_8,    max_i8   },
-    [SW_DTYPE_U64]  = { sum_64,   max_u64  },
-    [SW_DTYPE_U32]  = { sum_32,   max_u32  },
-    [SW_DTYPE_U16]  = { sum_16,   max_u16  },
-    [SW_DTYPE_U8]   = { sum_8,    max_u8   },
-    [SW_DTYPE_BOOL] = { NULL,     max_u8   },
+static const combiner combiners[SW_DTYPE_COUNT_][SW_COMBINE_OP_COUNT_] = {
+    /*                sum              max */
+    [SW_DTYPE_F64]  = { BOTH(sum_f64),   BOTH(max_f64)  },
+    [SW_DTYPE_F32]  = { BOTH(sum_f32),   BOTH(max_f32)  },
+    [SW_DTYPE_F16]  = { BOTH(sum_f16),   BOTH(max_f16)  },
+    [SW_DTYPE_BF16] = { BOTH(sum_bf16),  BOTH(max_bf16) },
+    [SW_DTYPE_I64]  = { BOTH(sum_64),    BOTH(max_i64)  },
+    [SW_DTYPE_I32]  = { BOTH(sum_32),    BOTH(max_i32)  },
+    [SW_DTYPE_I16]  = { BOTH(sum_16),    BOTH(max_i16)  },
+    [SW_DTYPE_I8]   = { BOTH(sum_8),     BOTH(max_i8)   },
+    [SW_DTYPE_U64]  = { BOTH(sum_64),    BOTH(max_u64)  },
+    [SW_DTYPE_U32]  = { BOTH(sum_32),    BOTH(max_u32)  },
+    [SW_DTYPE_U16]  = { BOTH(sum_16),    BOTH(max_u16)  },
+    [SW_DTYPE_U8]   = { BOTH(sum_8),     BOTH(max_u8)   },
+    [SW_DTYPE_BOOL] = { NONE,            BOTH(max_u8)   },
 };
 // clang-format on
 
 bool sw_can_combine(sw_dtype dtype, sw_combine_op op)
 {
     return (unsigned)dtype < SW_DTYPE_COUNT_ && (unsigned)op < SW_COMBINE_OP_COUNT_ &&
-           combiners[dtype][op] != NULL;
+           combiners[dtype][op].run[0] != NULL;
 }
 
 void sw_combine(void *out, const void *const *parts, uint32_t n_parts, size_t n, sw_dtype dtype,
                 sw_combine_op op)
 {
-    combiners[dtype][op](out, parts, n_parts, n);
+    combiners[dtype][op].run[HAS_AVX2 ? 1 : 0](out, parts, n_parts, n);
 }
