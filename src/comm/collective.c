@@ -1,22 +1,32 @@
 /*
  * Collectives (comm/collective.h). Where MPI has the collective and the memory lies as it wants it, the call
  * is MPI's and nothing else; everything else are lanes between the members (comm/lanes.h), or rounds through
- * the stage. A group whose ranks share a host could share the memory of the result too: the place for that
- * path are the functions of this file, behind the same contract.
+ * the stage. A group with a window goes through that instead (comm/window_copy.h); without it, the same is
+ * done by MPI, which is what windows are tested against.
  */
 #include "comm/collective.h"
 
 #include <string.h>
 
 #include "comm/parts.h"
+#include "comm/window_copy.h"
 
 enum { SMALL_BYTES = 64 << 10 }; /* up to here everything is gathered and combined by all */
 
 /* ---- all_gather ---- */
 
+static bool has_window(const sw_group *group)
+{
+    return group->work->window != NULL;
+}
+
 static void gather_lanes(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out,
                          bool is_whole)
 {
+    if (has_window(group)) {
+        sw_copy_gather(group, dim, in, out);
+        return;
+    }
     sw_lanes_of_gather(group, dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, is_whole);
     sw_lanes_move(group, &cut);
@@ -50,7 +60,8 @@ static void gather(const sw_group *group, const sw_along *along, sw_dtype dtype,
 {
     bool is_rows = along->n_outer == 1;
 
-    if (group->size > 1 && is_rows && along->extent * along->n_inner <= group->work->most_elems) {
+    if (group->size > 1 && !has_window(group) && is_rows &&
+        along->extent * along->n_inner <= group->work->most_elems) {
         gather_rows(group, along, dtype, in, out);
         return;
     }
@@ -78,6 +89,10 @@ void sw_all_gather_view(const sw_group *group, uint32_t dim, sw_dtype dtype, con
 static void scatter_lanes(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
                           const sw_view *out)
 {
+    if (has_window(group)) {
+        sw_copy_scatter(group, dim, dtype, in, out);
+        return;
+    }
     sw_lanes_of_scatter(group, dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, false);
     sw_lanes_combine(group, &cut, dtype, SW_COMBINE_SUM);
@@ -144,6 +159,10 @@ static void reduce(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine
     if (group->size == 1) {
         if (out != in)
             memcpy(out, in, n * width);
+        return;
+    }
+    if (has_window(group)) {
+        sw_copy_reduce(group, n, dtype, op, in, out);
         return;
     }
     if (type == MPI_DATATYPE_NULL) {

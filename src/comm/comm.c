@@ -12,6 +12,8 @@
 #include "base/status.h"
 #include "comm/agree.h"
 #include "comm/fatal.h"
+#include "comm/window.h"
+#include "comm/window_copy.h"
 #include "comm/work.h"
 
 enum { OVER_LIMIT = 32 }; /* sets of axes: as many as there are of five */
@@ -44,6 +46,7 @@ static void split(const sw_comm *comm, sw_group *group, uint32_t first)
     MPI_Comm_split(comm->job, (int)first, (int)group->index, &group->mpi);
     (void)snprintf(name, sizeof name, "%s", group->name);
     sw_fatal_watch(group->mpi, name);
+    group->work->window = sw_window_for_copies(group);
 }
 
 /* All groups of one rank are one, and so are those of the same size and stride. */
@@ -87,6 +90,8 @@ static void split_kind(sw_comm *comm, sw_group_kind kind)
 
 static void free_group(sw_group *group)
 {
+    if (group->work != NULL)
+        sw_window_destroy(group->work->window);
     if (group->mpi != MPI_COMM_NULL)
         MPI_Comm_free(&group->mpi);
     sw_work_destroy(group->work);

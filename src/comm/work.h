@@ -26,11 +26,12 @@ typedef struct sw_lane {
 typedef struct sw_work {
     char *stage; /* of the sw_comm, shared by its groups */
     size_t stage_bytes;
-    uint64_t most_elems;   /* of one message: MPI counts in int */
-    sw_lane *lanes;        /* one a member, as everything here */
-    const void **parts;    /* of a combination */
-    MPI_Request *requests; /* two a member */
-    int *counts;           /* two a member: counts, and places */
+    uint64_t most_elems;      /* of one message: MPI counts in int */
+    struct sw_window *window; /* of the copying forms (comm/window_copy.h); NULL: by MPI */
+    sw_lane *lanes;           /* one a member, as everything here */
+    const void **parts;       /* of a combination */
+    MPI_Request *requests;    /* two a member */
+    int *counts;              /* two a member: counts, and places */
     sw_call *calls;
     bool compares_calls; /* debug builds */
     uint32_t patience;   /* seconds until a rank that does not come is missed */

@@ -1,7 +1,8 @@
 /*
  * A job for tests of failing ranks: every collective once, in turn, then "done" on rank 0. SW_FAULT makes a
  * rank fail (comm/call.h). With the argument "differ" the last rank calls another collective than the others
- * at the end, with "absent" it does not come to the last one.
+ * at the end, with "absent" it does not come to the last one. With "quick" calls are not compared, so that
+ * ranks meet inside the collectives first.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 enum { N = 64 };
 
-static sw_status call_everything(sw_comm *comm, sw_error *err)
+static sw_status call_everything(sw_comm *comm, bool is_quick, sw_error *err)
 {
     const sw_group *group = sw_comm_group(comm, SW_GROUP_TP);
     static float in[N * N];
@@ -27,6 +28,8 @@ static sw_status call_everything(sw_comm *comm, sw_error *err)
 
     for (uint32_t i = 0; i < group->size; i++)
         counts[i] = i;
+    if (is_quick)
+        group->work->compares_calls = false;
     sw_all_gather(group, &along, SW_DTYPE_F32, in, out);
     sw_reduce_scatter(group, &along, SW_DTYPE_F32, in, out);
     sw_all_reduce(group, N, SW_DTYPE_F32, in, out);
@@ -66,9 +69,10 @@ static sw_status run(int ranks, const char *how, sw_error *err)
     sw_status status = sw_mesh_create(&mesh, axes, 0, err);
     if (status == SW_OK)
         status = sw_comm_create(&comm, mesh, NULL, err);
+    bool is_quick = how != NULL && strcmp(how, "quick") == 0;
     if (status == SW_OK)
-        status = call_everything(comm, err);
-    if (status == SW_OK && how != NULL)
+        status = call_everything(comm, is_quick, err);
+    if (status == SW_OK && how != NULL && !is_quick)
         disagree(sw_comm_group(comm, SW_GROUP_TP), how);
     sw_comm_destroy(comm);
     sw_mesh_destroy(mesh);

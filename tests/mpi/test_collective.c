@@ -1,7 +1,8 @@
 /*
  * Collectives against plain loops over the whole tensor, which every rank can compute: for each dtype, for
  * dims in front, in the middle and last, for extents that the ranks do not divide, for parts that are empty,
- * and again with a stage and a message so small that everything goes in many pieces.
+ * and again with a stage and a message so small that everything goes in many pieces. All of it by MPI, and
+ * over a window of shared memory.
  */
 #include <math.h>
 #include <mpi.h>
@@ -11,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "comm/collective.h"
+#include "comm/window.h"
 #include "comm/work.h"
 #include "mesh/shard.h"
 #include "mpi_main.h"
@@ -20,6 +22,7 @@ enum { MOST = 8192 }; /* elements of a tensor here */
 
 static sw_comm *comm;
 static const sw_group *group;
+static sw_window *window; /* of the group, where it has one */
 
 /* Guarded tensors: nothing may be written behind their end. */
 static uint64_t in_room[MOST + 1];
@@ -464,11 +467,24 @@ static void strides_do_not_matter(void **state)
 
 /* ---- pieces, memory ---- */
 
+static size_t room_bytes; /* as the window was made */
+
+/* While nobody is in the window. */
+static void set_room_bytes(size_t bytes)
+{
+    if (group->work->window == NULL)
+        return;
+    sw_window_meet(window);
+    window->room_bytes = bytes;
+    sw_window_meet(window);
+}
+
 static void small_pieces_change_nothing(void **state)
 {
     (void)state;
     sw_work *work = group->work;
     const sw_work before = *work;
+    set_room_bytes(2 * 8 * (size_t)group->size * 3);
     work->stage_bytes = 2 * 8 * group->size * 3; /* three elements of eight bytes a lane */
     for (int i = 0; i < 2; i++) {
         in_places(check_gather);
@@ -482,6 +498,7 @@ static void small_pieces_change_nothing(void **state)
         work->most_elems = 2; /* as if MPI counted to two */
     }
     *work = before;
+    set_room_bytes(room_bytes);
 }
 
 static void nothing_is_allocated(void **state)
@@ -510,8 +527,30 @@ static int make_group(void **state)
         return -1;
     sw_mesh_destroy(mesh);
     group = sw_comm_group(comm, SW_GROUP_TP);
+    window = group->work->window;
+    room_bytes = window == NULL ? 0 : window->room_bytes;
+    return window == NULL && group->size > 1 ? -1 : 0;
+}
+
+static int go_by_mpi(void **state)
+{
+    (void)state;
+    group->work->window = NULL;
     return 0;
 }
+
+static int go_over_window(void **state)
+{
+    (void)state;
+    group->work->window = window;
+    return 0;
+}
+
+#define BOTH_WAYS(test)                                                                                      \
+    {#test " (by MPI)", test, go_by_mpi, go_over_window, NULL},                                              \
+    {                                                                                                        \
+#test " (over a window)", test, NULL, NULL, NULL                                                     \
+    }
 
 static int drop_group(void **state)
 {
@@ -523,22 +562,22 @@ static int drop_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathered_rows_are_the_tensor),
-        cmocka_unit_test(scattered_sums_are_rows_of_the_sum),
-        cmocka_unit_test(reduced_values_are_the_sum),
-        cmocka_unit_test(reduced_maxima_are_the_largest),
-        cmocka_unit_test(a_slice_is_the_own_rows),
-        cmocka_unit_test(a_broadcast_comes_from_any_root),
-        cmocka_unit_test(a_gather_may_be_in_place),
-        cmocka_unit_test(an_all_to_all_turns_one_cut_into_another),
-        cmocka_unit_test(an_exchange_brings_what_each_rank_has_for_another),
-        cmocka_unit_test(counts_may_be_several_for_each_rank),
-        cmocka_unit_test(short_floats_are_added_in_f32_and_rounded_once),
-        cmocka_unit_test(every_rank_and_size_gets_the_same_bits),
-        cmocka_unit_test(a_maximum_with_nan_is_nan),
-        cmocka_unit_test(strides_do_not_matter),
-        cmocka_unit_test(small_pieces_change_nothing),
-        cmocka_unit_test(nothing_is_allocated),
+        BOTH_WAYS(gathered_rows_are_the_tensor),
+        BOTH_WAYS(scattered_sums_are_rows_of_the_sum),
+        BOTH_WAYS(reduced_values_are_the_sum),
+        BOTH_WAYS(reduced_maxima_are_the_largest),
+        BOTH_WAYS(a_slice_is_the_own_rows),
+        BOTH_WAYS(a_broadcast_comes_from_any_root),
+        BOTH_WAYS(a_gather_may_be_in_place),
+        BOTH_WAYS(an_all_to_all_turns_one_cut_into_another),
+        BOTH_WAYS(an_exchange_brings_what_each_rank_has_for_another),
+        BOTH_WAYS(counts_may_be_several_for_each_rank),
+        BOTH_WAYS(short_floats_are_added_in_f32_and_rounded_once),
+        BOTH_WAYS(every_rank_and_size_gets_the_same_bits),
+        BOTH_WAYS(a_maximum_with_nan_is_nan),
+        BOTH_WAYS(strides_do_not_matter),
+        BOTH_WAYS(small_pieces_change_nothing),
+        BOTH_WAYS(nothing_is_allocated),
     };
     return SW_MPI_MAIN_WITH("collective", tests, make_group, drop_group);
 }

@@ -1,0 +1,27 @@
+/*
+ * The collectives of comm/collective.h where the group shares a host: tensors lie in the memory of each rank
+ * and are copied through the group's own window, a piece at a time. Twice as many copies as in place, still
+ * none of them a message.
+ *
+ * The window is halved, and pieces take turns: who writes in a half has passed the barrier of the turn
+ * before, to which everybody came after reading what was in that half.
+ */
+#ifndef SW_COMM_WINDOW_COPY_H
+#define SW_COMM_WINDOW_COPY_H
+
+#include "comm/collective.h"
+
+/*
+ * A window for these, or NULL: the members do not share a host, there is no memory for it, or the group has
+ * one rank. Collective over the group. To be given to sw_window_destroy().
+ */
+struct sw_window *sw_window_for_copies(const sw_group *group);
+
+/* Over the group's window, which must be there. Hot: collective over the group. */
+void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out);
+void sw_copy_scatter(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
+                     const sw_view *out);
+void sw_copy_reduce(const sw_group *group, uint64_t n_elems, sw_dtype dtype, sw_combine_op op, const char *in,
+                    char *out); /* `out` may be `in` */
+
+#endif
