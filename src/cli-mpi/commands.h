@@ -5,5 +5,6 @@
 #include "cli/command.h"
 
 extern const sw_command sw_command_check_mesh;
+extern const sw_command sw_command_bench;
 
 #endif

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "comm/fatal.h"
+#include "comm/work.h"
 
 enum {
-    N_LOOKS = 64,       /* before others are let run: some microseconds */
+    LOOKS = 8192, /* some hundred microseconds */
+    LOOKS_IN_A_CROWD = 50,
     YIELDS_TO_MPI = 64, /* turns of others between two looks of MPI at its messages */
     YIELDS_TO_LIFE = 4096
 };
@@ -30,7 +32,10 @@ static bool is_gone(const sw_barrier_line *line)
 
 void sw_barrier_begin(sw_barrier *barrier, const sw_group *group, sw_barrier_line *lines)
 {
-    *barrier = (sw_barrier){.group = group, .lines = lines, .sees_processes = true};
+    *barrier = (sw_barrier){.group = group,
+                            .lines = lines,
+                            .n_looks = group->work->is_crowded ? LOOKS_IN_A_CROWD : LOOKS,
+                            .sees_processes = true};
     atomic_init(&lines[group->index].n_arrived, 0);
     lines[group->index].process = (int64_t)getpid();
     if (group->size == 1)
@@ -58,10 +63,10 @@ static void wait_for(const sw_barrier *barrier, const sw_barrier_line *line)
 
     while (atomic_load_explicit(&line->n_arrived, memory_order_acquire) < barrier->n_arrived) {
         n_looks++;
-        if (n_looks < N_LOOKS)
+        if (n_looks < barrier->n_looks)
             rest();
         else
-            be_patient(barrier, line, n_looks - N_LOOKS + 1);
+            be_patient(barrier, line, n_looks - barrier->n_looks + 1);
     }
 }
 

@@ -1,8 +1,8 @@
 /*
  * A barrier in memory that the members of a group share: each has a line of its own, in which it counts how
- * often it has arrived. Whoever waits looks for a short while, then lets others run: with more ranks than
- * cores the one waited for may need the core. Meanwhile MPI works on, since others may wait for messages of
- * this rank, and a member whose process is gone is noticed.
+ * often it has arrived. Whoever waits looks for a while, then lets others run; with more ranks than cores
+ * soon, since the one waited for may need the core. Meanwhile MPI works on, since others may wait for
+ * messages of this rank, and a member whose process is gone is noticed.
  */
 #ifndef SW_COMM_BARRIER_H
 #define SW_COMM_BARRIER_H
@@ -21,6 +21,7 @@ typedef struct sw_barrier {
     const sw_group *group;
     sw_barrier_line *lines; /* one a member, shared */
     uint64_t n_arrived;     /* of this rank */
+    uint64_t n_looks;       /* before others are let run */
     bool sees_processes;    /* the members' process numbers mean something here: one name space */
 } sw_barrier;
 

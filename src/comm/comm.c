@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/status.h"
@@ -29,12 +30,25 @@ struct sw_comm {
     uint32_t rank;
     char *stage; /* for all groups: they take turns */
     size_t stage_bytes;
+    bool is_crowded;
     MPI_Comm job;                          /* a copy of the caller's */
     sw_group groups[SW_GROUP_KIND_COUNT_]; /* owners */
     sw_group *kinds[SW_GROUP_KIND_COUNT_]; /* of `groups`, shared where members are equal */
     axis_set over[OVER_LIMIT];             /* groups of their own, allocated */
     uint32_t n_over;
 };
+
+/* Are there more ranks of the job on this host than cores? Collective over the job. */
+static bool is_crowded(MPI_Comm job)
+{
+    MPI_Comm host = MPI_COMM_NULL;
+    int n_here = 0;
+
+    MPI_Comm_split_type(job, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &n_here);
+    MPI_Comm_free(&host);
+    return n_here > sysconf(_SC_NPROCESSORS_ONLN);
+}
 
 /* Make the communicator of a group: members have equal `first`, and come in the order of `index`. */
 static void split(const sw_comm *comm, sw_group *group, uint32_t first)
@@ -46,6 +60,7 @@ static void split(const sw_comm *comm, sw_group *group, uint32_t first)
     MPI_Comm_split(comm->job, (int)first, (int)group->index, &group->mpi);
     (void)snprintf(name, sizeof name, "%s", group->name);
     sw_fatal_watch(group->mpi, name);
+    group->work->is_crowded = comm->is_crowded;
     group->work->window = sw_window_for_copies(group);
 }
 
@@ -221,6 +236,7 @@ sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_com
         MPI_Comm_free(&job);
         return status;
     }
+    comm->is_crowded = is_crowded(job);
     for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
         split_kind(comm, (sw_group_kind)kind);
     *out = comm;

@@ -7,34 +7,37 @@
 #include "comm/window.h"
 
 enum {
-    HALF_BYTES = 256 << 10, /* of a room: what one member writes stays in its cache until it is read */
-    SMALL_BYTES = 32 << 10  /* of all members: up to here everybody combines everything */
+    THIRDS = 3,
+    THIRD_BYTES = 256 << 10,            /* what one member writes stays in its cache until it is read */
+    THIRD_BYTES_IN_A_CROWD = 512 << 10, /* to meet is dear where ranks take turns on a core */
+    SMALL_BYTES = 32 << 10              /* of all members: up to here everybody combines everything */
 };
 
 sw_window *sw_window_for_copies(const sw_group *group)
 {
     size_t least = (size_t)group->size * sizeof(uint64_t); /* an element for every member */
-    size_t half = least > HALF_BYTES ? least : HALF_BYTES;
+    size_t third = group->work->is_crowded ? THIRD_BYTES_IN_A_CROWD : THIRD_BYTES;
 
-    return group->size == 1 ? NULL : sw_window_try(group, 2 * half, 0);
+    return group->size == 1 ? NULL : sw_window_try(group, THIRDS * (least > third ? least : third), 0);
 }
 
 /* ---- turns ---- */
 
-static uint64_t half_elems(const sw_window *window, uint32_t width)
+static uint64_t third_elems(const sw_window *window, uint32_t width)
 {
-    return window->room_bytes / 2 / width;
+    return window->room_bytes / THIRDS / width;
 }
 
-static void next_turn(sw_window *window)
+/* The third of a member's room that is written in turn `turn`. */
+static char *room_at(const sw_window *window, uint32_t member, uint64_t turn)
 {
-    window->n_turns++;
+    return sw_window_room(window, member) + turn % THIRDS * (window->room_bytes / THIRDS);
 }
 
-/* The half of a member's room that is used in this turn. */
-static char *half_of(const sw_window *window, uint32_t member)
+/* In this turn. */
+static char *room_of(const sw_window *window, uint32_t member)
 {
-    return sw_window_room(window, member) + window->n_turns % 2 * (window->room_bytes / 2);
+    return room_at(window, member, window->n_turns);
 }
 
 static uint64_t left_of(uint64_t n, uint64_t first, uint64_t piece)
@@ -68,20 +71,20 @@ void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, cons
 {
     sw_window *window = group->work->window;
     const sw_lane *lanes = group->work->lanes;
-    uint64_t piece = half_elems(window, in->width);
+    uint64_t piece = third_elems(window, in->width);
 
     sw_lanes_of_gather(group, dim, in, out);
     sw_lanes_put_own(group);
     uint64_t n = longest(group, true);
     for (uint64_t first = 0; first < n; first += piece) {
         const sw_lane *own = &lanes[group->index];
-        next_turn(window);
-        sw_view_pack(half_of(window, group->index), &own->sent, first, left_of(own->n_sent, first, piece));
+        window->n_turns++;
+        sw_view_pack(room_of(window, group->index), &own->sent, first, left_of(own->n_sent, first, piece));
         sw_window_meet(window);
         for (uint32_t i = 1; i < group->size; i++) {
             uint32_t m = member_at(group, i);
             uint64_t length = left_of(lanes[m].n_received, first, piece);
-            sw_view_unpack(&lanes[m].received, first, length, half_of(window, m));
+            sw_view_unpack(&lanes[m].received, first, length, room_of(window, m));
         }
     }
 }
@@ -93,7 +96,7 @@ static void combine_piece(const sw_group *group, sw_dtype dtype, uint64_t first,
 {
     sw_window *window = group->work->window;
     const sw_lane *own = &group->work->lanes[group->index];
-    char *room = half_of(window, group->index) + group->index * slot; /* nobody else looks at it */
+    char *room = room_of(window, group->index) + group->index * slot; /* nobody else looks at it */
     const char *mine = room;
     char *result = room;
 
@@ -106,7 +109,7 @@ static void combine_piece(const sw_group *group, sw_dtype dtype, uint64_t first,
     if (sw_view_is_dense(&own->received))
         result = own->received.data + first * own->received.width;
     for (uint32_t m = 0; m < group->size; m++)
-        window->parts[m] = m == group->index ? mine : half_of(window, m) + group->index * slot;
+        window->parts[m] = m == group->index ? mine : room_of(window, m) + group->index * slot;
     sw_combine(result, window->parts, group->size, n, dtype, SW_COMBINE_SUM);
     if (result == room)
         sw_view_unpack(&own->received, first, n, result);
@@ -117,17 +120,17 @@ void sw_copy_scatter(const sw_group *group, uint32_t dim, sw_dtype dtype, const 
 {
     sw_window *window = group->work->window;
     const sw_lane *lanes = group->work->lanes;
-    uint64_t piece = half_elems(window, in->width) / group->size;
+    uint64_t piece = third_elems(window, in->width) / group->size;
     size_t slot = piece * in->width;
 
     sw_lanes_of_scatter(group, dim, in, out);
     uint64_t n = longest(group, false);
     for (uint64_t first = 0; first < n; first += piece) {
-        next_turn(window);
+        window->n_turns++;
         for (uint32_t i = 1; i < group->size; i++) {
             uint32_t m = member_at(group, i);
             uint64_t length = left_of(lanes[m].n_sent, first, piece);
-            sw_view_pack(half_of(window, group->index) + m * slot, &lanes[m].sent, first, length);
+            sw_view_pack(room_of(window, group->index) + m * slot, &lanes[m].sent, first, length);
         }
         sw_window_meet(window);
         combine_piece(group, dtype, first, left_of(lanes[group->index].n_sent, first, piece), slot);
@@ -142,55 +145,78 @@ static void reduce_small(const sw_group *group, uint64_t n, sw_dtype dtype, sw_c
 {
     sw_window *window = group->work->window;
 
-    next_turn(window);
-    memcpy(half_of(window, group->index), in, n * sw_width_of(dtype));
+    window->n_turns++;
+    memcpy(room_of(window, group->index), in, n * sw_width_of(dtype));
     sw_window_meet(window);
     for (uint32_t m = 0; m < group->size; m++)
-        window->parts[m] = half_of(window, m);
+        window->parts[m] = room_of(window, m);
     sw_combine(out, window->parts, group->size, n, dtype, op);
 }
 
-/* One piece: each member combines its part and leaves it in its own room, where nobody looks for it before.
- */
-static void reduce_piece(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine_op op, const char *in,
-                         char *out)
+/* A piece is put in the own room, but for the part that this member combines. */
+static void put_piece(const sw_group *group, uint64_t n, size_t width, const char *in)
 {
-    sw_window *window = group->work->window;
-    size_t width = sw_width_of(dtype);
-    char *room = half_of(window, group->index);
+    char *room = room_of(group->work->window, group->index);
     sw_range own = sw_window_part(group, n, (uint32_t)width, group->index);
 
     memcpy(room, in, own.begin * width);
     memcpy(room + own.end * width, in + own.end * width, (n - own.end) * width);
-    sw_window_meet(window);
+}
+
+/* After the turn: this member's part, combined, takes its place in the own room, where nobody else looks yet.
+ */
+static void combine_part(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine_op op, const char *in)
+{
+    sw_window *window = group->work->window;
+    size_t width = sw_width_of(dtype);
+    sw_range own = sw_window_part(group, n, (uint32_t)width, group->index);
+    size_t first = own.begin * width;
+
     for (uint32_t m = 0; m < group->size; m++)
-        window->parts[m] = (m == group->index ? in : half_of(window, m)) + own.begin * width;
-    sw_combine(room + own.begin * width, window->parts, group->size, own.end - own.begin, dtype, op);
-    sw_window_meet(window);
+        window->parts[m] = (m == group->index ? in : room_of(window, m)) + first;
+    if (own.begin < own.end)
+        sw_combine(room_of(window, group->index) + first, window->parts, group->size, own.end - own.begin,
+                   dtype, op);
+}
+
+/* After the next turn: all parts of the piece of turn `turn`. */
+static void take_piece(const sw_group *group, uint64_t n, size_t width, uint64_t turn, char *out)
+{
     for (uint32_t i = 0; i < group->size; i++) {
         uint32_t m = member_at(group, i);
         sw_range part = sw_window_part(group, n, (uint32_t)width, m);
-        memcpy(out + part.begin * width, half_of(window, m) + part.begin * width,
+        memcpy(out + part.begin * width, room_at(group->work->window, m, turn) + part.begin * width,
                (part.end - part.begin) * width);
+    }
+}
+
+/* A piece is combined in one turn and taken in the next, while the one behind it is combined. */
+static void reduce_large(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine_op op, const char *in,
+                         char *out)
+{
+    sw_window *window = group->work->window;
+    size_t width = sw_width_of(dtype);
+    uint64_t piece = third_elems(window, (uint32_t)width);
+
+    for (uint64_t first = 0; first < n + piece; first += piece) { /* one turn more than pieces */
+        uint64_t length = left_of(n, first, piece);
+        const char *from = in + (first < n ? first : n) * width;
+        window->n_turns++;
+        put_piece(group, length, width, from);
+        sw_window_meet(window);
+        combine_part(group, length, dtype, op, from);
+        if (first > 0)
+            take_piece(group, left_of(n, first - piece, piece), width, window->n_turns - 1,
+                       out + (first - piece) * width);
     }
 }
 
 void sw_copy_reduce(const sw_group *group, uint64_t n_elems, sw_dtype dtype, sw_combine_op op, const char *in,
                     char *out)
 {
-    size_t width = sw_width_of(dtype);
-    uint64_t piece = half_elems(group->work->window, (uint32_t)width);
-    uint64_t small = left_of(SMALL_BYTES / width / group->size, 0, piece);
+    uint32_t width = sw_width_of(dtype);
+    uint64_t small = left_of(SMALL_BYTES / width / group->size, 0, third_elems(group->work->window, width));
 
-    if (n_elems == 0)
-        return;
-    if (n_elems <= small) {
-        reduce_small(group, n_elems, dtype, op, in, out);
-        return;
-    }
-    for (uint64_t first = 0; first < n_elems; first += piece) {
-        next_turn(group->work->window);
-        reduce_piece(group, left_of(n_elems, first, piece), dtype, op, in + first * width,
-                     out + first * width);
-    }
+    if (n_elems != 0)
+        (n_elems <= small ? reduce_small : reduce_large)(group, n_elems, dtype, op, in, out);
 }

@@ -3,8 +3,9 @@
  * and are copied through the group's own window, a piece at a time. Twice as many copies as in place, still
  * none of them a message.
  *
- * The window is halved, and pieces take turns: who writes in a half has passed the barrier of the turn
- * before, to which everybody came after reading what was in that half.
+ * In each turn everybody writes in a third of the own room, then all meet. What was written is read before
+ * the next meeting, and what was combined of it before the one after that. So whoever writes in a third
+ * again, three turns later, has met everybody since they read it.
  */
 #ifndef SW_COMM_WINDOW_COPY_H
 #define SW_COMM_WINDOW_COPY_H
