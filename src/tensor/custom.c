@@ -1,5 +1,4 @@
-/* Operations from outside, and regions that run again in the backward, which are one of them (tensor/step.h).
- */
+/* Operations from outside; regions that run again in the backward are one of them (tensor/step.h). */
 #include <string.h>
 
 #include "base/status.h"
@@ -14,11 +13,24 @@ sw_status sw_custom_backward(sw_call *call, const sw_gradients *g, sw_error *err
     return call->args.custom->backward(call->args.context, call->step, &back, err);
 }
 
+/* The gradient of the output must not be that of an input, whatever the elements are. */
+static sw_status check_storage(const sw_call *call, sw_error *err)
+{
+    bool is_own = !call->out[0]->storage->is_lent;
+
+    for (uint32_t i = 0; i < call->n_inputs; i++)
+        is_own &= call->in[i] == NULL || call->in[i]->storage != call->out[0]->storage;
+    if (is_own)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_ARGUMENT, "make a tensor with the input's data", "the output has an input's storage");
+}
+
 static sw_status run_custom(sw_call *call, sw_error *err)
 {
     const sw_custom *custom = call->args.custom;
 
     SW_TRY(custom->forward(call->args.context, call->step, call->in, &call->out[0], err));
+    SW_TRY(check_storage(call, err));
     call->dtype = sw_gradient_dtype(sw_tensor_dtype(call->out[0]));
     return SW_OK;
 }

@@ -77,8 +77,8 @@ typedef struct sw_call {
 } sw_call;
 
 /*
- * Gradients of a call: of its first output, dense, and of the inputs that need one (else NULL), dense, in the
- * type of the call. `adds`: they are added to what is there, else what is there is nothing. They are made in
+ * Gradients of a call: of its first output, dense, and of the inputs that need one (else NULL), dense, in
+ * sw_gradient_dtype of theirs, which is the type of the call. `adds`: they are added to what is there, else what is there is nothing. They are made in
  * the order of the inputs: a later one may add to what an earlier one has written.
  */
 typedef struct sw_gradients {

@@ -18,7 +18,8 @@ size_t sw_call_elems(const sw_call *call, uint32_t i)
 
 size_t sw_call_bytes(const sw_call *call, uint32_t i)
 {
-    return sw_call_elems(call, i) * sw_elem_bytes(call->dtype);
+    sw_dtype dtype = sw_gradient_dtype(sw_tensor_dtype(call->in[i]));
+    return sw_call_elems(call, i) * sw_elem_bytes(dtype);
 }
 
 /* A copy without gaps, which stays: the backward may want it again. */

@@ -79,7 +79,7 @@ static sw_status aim(sw_call *call, uint32_t i, sw_gradients *g, bool *is_apart,
     bool is_dense = sw_tensor_is_dense(in);
     bool is_whole = is_dense && sw_tensor_elems(in) == storage->n_elems;
     bool can_add = has_name(call->operation->adds, &call->signature->values[i]);
-    size_t bytes = sw_elem_bytes(call->dtype);
+    size_t bytes = sw_elem_bytes(sw_gradient_dtype(storage->dtype));
 
     *is_apart = false;
     if (storage->gradient == NULL)

@@ -278,3 +278,42 @@ void tensor_op_fill(const tensor_op *op, const tensor_case *c, uint32_t i, gen *
         ((int32_t *)values)[e] = (int32_t)number;
     }
 }
+
+static void fill_f32(const tensor_op *op, const tensor_case *c, uint32_t i, gen *g, sw_tensor *x,
+                     uint64_t last)
+{
+    uint64_t n = x->storage->n_elems;
+    double *values = calloc(n + 1, sizeof *values);
+
+    if (values == NULL)
+        abort();
+    tensor_op_fill(op, c, i, g, values, n, last);
+    for (uint64_t e = 0; e < n; e++)
+        ((float *)x->storage->data)[e] = (float)values[e];
+    free(values);
+}
+
+void tensor_op_inputs(const tensor_op *op, const tensor_case *c, sw_dtype dtype, sw_stack *stack, gen *g,
+                      bool is_bare, sw_tensor **in)
+{
+    const sw_signature *s = tensor_op_signature(op);
+
+    for (uint32_t i = 0; i < s->n_inputs; i++) {
+        uint64_t dims[SW_TENSOR_MAX_DIMS] = {0};
+        uint32_t n_dims = tensor_op_dims(op, c, i, dims);
+        uint64_t last = n_dims == 0 ? 1 : dims[n_dims - 1];
+        bool is_number = s->values[i].is_whole_number;
+        in[i] = NULL;
+        if (is_bare && s->values[i].is_optional)
+            continue;
+        if (sw_tensor_create(&in[i], stack, is_number ? SW_DTYPE_I32 : dtype, n_dims, dims, NULL, NULL) !=
+            SW_OK)
+            abort();
+        if (is_number || dtype == SW_DTYPE_F64)
+            tensor_op_fill(op, c, i, g, in[i]->storage->data, in[i]->storage->n_elems, last);
+        else
+            fill_f32(op, c, i, g, in[i], last);
+        if (!is_number && !s->values[i].is_constant)
+            sw_tensor_lend_gradient(in[i], sw_stack_take(stack, in[i]->storage->n_elems * sizeof(double)));
+    }
+}

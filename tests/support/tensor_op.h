@@ -43,4 +43,9 @@ uint32_t tensor_op_dims(const tensor_op *op, const tensor_case *c, uint32_t i, u
 void tensor_op_fill(const tensor_op *op, const tensor_case *c, uint32_t i, gen *g, void *values, uint64_t n,
                     uint64_t last);
 
+/* All inputs without gaps in the type F64 or F32, on the stack, those that have a gradient with one; optional
+ * ones are left out if `is_bare`. */
+void tensor_op_inputs(const tensor_op *op, const tensor_case *c, sw_dtype dtype, sw_stack *stack, gen *g,
+                      bool is_bare, sw_tensor **in);
+
 #endif
