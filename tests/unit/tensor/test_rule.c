@@ -270,13 +270,12 @@ static void whole_shapes_that_do_not_fit_are_refused(void **state)
 static void production_never_looks_at_layouts(void **state)
 {
     const uint64_t dims[2] = {6, 8};
-    static char nowhere;
 
     (void)state;
     sw_step_validate(step, false);
     sw_tensor *x = sw_step_tensor(step, SW_DTYPE_F32, 2, dims);
     memset(sw_tensor_data(x), 0, 6 * 8 * sizeof(float));
-    x->places = (const sw_places *)(const void *)(&nowhere + (UINTPTR_MAX / 2 + 1));
+    x->places = (const sw_places *)(uintptr_t)64;
     const sw_tensor *y = sw_op_softmax(step, sw_view_merge(step, sw_view_split(step, x, 1, 4), 0));
     assert_non_null(y);
     assert_null(y->places);
