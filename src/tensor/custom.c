@@ -22,7 +22,8 @@ static sw_status check_storage(const sw_call *call, sw_error *err)
         is_own &= call->in[i] == NULL || call->in[i]->storage != call->out[0]->storage;
     if (is_own)
         return SW_OK;
-    return SW_FAIL(err, SW_E_ARGUMENT, "make a tensor with the input's data", "the output has an input's storage");
+    return SW_FAIL(err, SW_E_ARGUMENT, "make a tensor with the input's data",
+                   "the output has an input's storage");
 }
 
 static sw_status run_custom(sw_call *call, sw_error *err)

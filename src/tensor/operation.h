@@ -26,6 +26,8 @@ typedef enum sw_op {
     SW_OP_SOFT_CAP,
     SW_OP_SOFTMAX,
     SW_OP_RMS_NORM,
+    SW_OP_SQUARE_SUMS,
+    SW_OP_RMS_BY_SUMS,
     SW_OP_LAYER_NORM,
     SW_OP_ROPE,
     SW_OP_ATTENTION,
@@ -44,9 +46,10 @@ typedef enum sw_op {
 
 /* What a call is given beside tensors. */
 typedef struct sw_op_args {
-    uint64_t extent; /* of the output's letter that no input has */
-    int64_t first;   /* embedding_part: the token of the table's row 0 */
-    double factor;   /* scale, cap of soft_cap, scale of attention, of the loss */
+    uint64_t extent;     /* of the output's letter that no input has */
+    uint64_t full_width; /* rms_by_sums: of a row, over ranks */
+    int64_t first;       /* embedding_part: the token of the table's row 0 */
+    double factor;       /* scale, cap of soft_cap, scale of attention, of the loss */
     double eps;
     double offset;
     double limit;
@@ -78,8 +81,9 @@ typedef struct sw_call {
 
 /*
  * Gradients of a call: of its first output, dense, and of the inputs that need one (else NULL), dense, in
- * sw_gradient_dtype of theirs, which is the type of the call. `adds`: they are added to what is there, else what is there is nothing. They are made in
- * the order of the inputs: a later one may add to what an earlier one has written.
+ * sw_gradient_dtype of theirs, which is the type of the call. `adds`: they are added to what is there, else
+ * what is there is nothing. They are made in the order of the inputs: a later one may add to what an earlier
+ * one has written.
  */
 typedef struct sw_gradients {
     const void *d_out;

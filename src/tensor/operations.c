@@ -50,6 +50,12 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
 [SW_OP_RMS_NORM]       = { "rms_norm",
                            "x:*C weight?:C -> y:*C scale:*",                         "",                    "x weight scale", "weight",
                            sw_rms_norm_forward,      sw_rms_norm_backward },
+[SW_OP_SQUARE_SUMS]    = { "square_sums",
+                           "x:*c -> sums:*",                                         "",                    "x",            "x",
+                           sw_square_sums_forward,   sw_square_sums_backward },
+[SW_OP_RMS_BY_SUMS]    = { "rms_by_sums",
+                           "x:*c sums:* weight?:c -> y:*c scale:*",                  "x",                   "x weight scale", "weight",
+                           sw_rms_by_sums_forward,   sw_rms_by_sums_backward },
 [SW_OP_LAYER_NORM]     = { "layer_norm",
                            "x:*C weight?:C bias?:C -> y:*C scale:* mean:*",          "weight+bias",         "x weight scale mean", "weight bias",
                            sw_layer_norm_forward,    sw_layer_norm_backward },
@@ -167,6 +173,18 @@ sw_tensor *sw_op_rms_norm(sw_step *step, const sw_tensor *x, const sw_tensor *we
                           double offset)
 {
     return RUN(step, SW_OP_RMS_NORM, .in = {x, weight}, .args = {.eps = eps, .offset = offset});
+}
+
+sw_tensor *sw_op_square_sums(sw_step *step, const sw_tensor *x)
+{
+    return RUN(step, SW_OP_SQUARE_SUMS, .in = {x});
+}
+
+sw_tensor *sw_op_rms_by_sums(sw_step *step, const sw_tensor *x, const sw_tensor *sums,
+                             const sw_tensor *weight, const sw_rms_args *args)
+{
+    return RUN(step, SW_OP_RMS_BY_SUMS, .in = {x, sums, weight},
+               .args = {.eps = args->eps, .offset = args->offset, .full_width = args->full_width});
 }
 
 sw_tensor *sw_op_layer_norm(sw_step *step, const sw_tensor *x, const sw_tensor *weight, const sw_tensor *bias,

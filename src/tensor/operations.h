@@ -32,6 +32,17 @@ sw_tensor *sw_op_softmax(sw_step *step, const sw_tensor *x);
 /* The weight may be NULL; it counts as `offset` + weight. */
 sw_tensor *sw_op_rms_norm(sw_step *step, const sw_tensor *x, const sw_tensor *weight, double eps,
                           double offset);
+/* The same in two pieces, for rows that are cut over ranks: sums of squares, to be summed over ranks, and
+ * what follows from them. */
+sw_tensor *sw_op_square_sums(sw_step *step, const sw_tensor *x);
+typedef struct sw_rms_args {
+    double eps;
+    double offset;
+    uint64_t full_width; /* of a whole row */
+} sw_rms_args;
+
+sw_tensor *sw_op_rms_by_sums(sw_step *step, const sw_tensor *x, const sw_tensor *sums,
+                             const sw_tensor *weight, const sw_rms_args *args);
 /* Weight, or both, may be NULL; a bias without a weight is refused. */
 sw_tensor *sw_op_layer_norm(sw_step *step, const sw_tensor *x, const sw_tensor *weight, const sw_tensor *bias,
                             double eps);

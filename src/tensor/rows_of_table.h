@@ -18,6 +18,10 @@ sw_backward_fn sw_scale_backward, sw_activate_backward, sw_glu_backward, sw_soft
 sw_forward_fn sw_softmax_forward, sw_rms_norm_forward, sw_layer_norm_forward, sw_rope_forward;
 sw_backward_fn sw_softmax_backward, sw_rms_norm_backward, sw_layer_norm_backward, sw_rope_backward;
 
+/* op_norm_parts.c */
+sw_forward_fn sw_square_sums_forward, sw_rms_by_sums_forward;
+sw_backward_fn sw_square_sums_backward, sw_rms_by_sums_backward;
+
 /* op_attention.c */
 sw_forward_fn sw_attention_forward;
 sw_backward_fn sw_attention_backward;

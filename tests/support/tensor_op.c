@@ -81,6 +81,18 @@ static sw_tensor *rms_norm(sw_step *step, const sw_tensor *const *in, const tens
     return sw_op_rms_norm(step, in[0], in[1], 1e-3, number_of(c, 0.1, 1));
 }
 
+static sw_tensor *square_sums(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    (void)c;
+    return sw_op_square_sums(step, in[0]);
+}
+
+static sw_tensor *rms_by_sums(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    sw_rms_args args = {1e-1, number_of(c, 0.1, 1), c->extent['c'] + 1};
+    return sw_op_rms_by_sums(step, in[0], in[1], in[2], &args);
+}
+
 static sw_tensor *layer_norm(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
 {
     (void)c;
@@ -183,31 +195,33 @@ static sw_tensor *copy(sw_step *step, const sw_tensor *const *in, const tensor_c
 
 // clang-format off
 const tensor_op tensor_ops[TENSOR_OPS] = {
-    { SW_OP_LINEAR,         linear,         "",   NULL },
-    { SW_OP_LINEAR_IN_OUT,  linear_in_out,  "",   NULL },
-    { SW_OP_ADD,            add,            "",   NULL },
-    { SW_OP_ADD_BIAS,       add_bias,       "",   NULL },
-    { SW_OP_MULTIPLY,       multiply,       "",   NULL },
-    { SW_OP_ROW_SCALE,      row_scale,      "",   NULL },
-    { SW_OP_SCALE,          scale,          "",   NULL },
-    { SW_OP_ACTIVATE,       activate,       "",   NULL },
-    { SW_OP_GLU,            glu,            "",   NULL },
-    { SW_OP_CLAMPED_GLU,    clamped_glu,    "",   NULL },
-    { SW_OP_SOFT_CAP,       soft_cap,       "",   NULL },
-    { SW_OP_SOFTMAX,        softmax,        "",   NULL },
-    { SW_OP_RMS_NORM,       rms_norm,       "",   NULL },
-    { SW_OP_LAYER_NORM,     layer_norm,     "",   fit_layer_norm },
-    { SW_OP_ROPE,           rope,           "P",  fit_rope },
-    { SW_OP_ATTENTION,      attention,      "ii", fit_attention },
-    { SW_OP_EMBEDDING,      embedding,      "V",  NULL },
-    { SW_OP_EMBEDDING_PART, embedding_part, "v",  NULL },
-    { SW_OP_TOP_K,          top_k,          "",   fit_top_k },
-    { SW_OP_GATHER_ROWS,    gather_rows,    "N",  NULL },
-    { SW_OP_SCATTER_ROWS,   scatter_rows,   "N",  NULL },
-    { SW_OP_CROSS_ENTROPY,  cross_entropy,  "C",  NULL },
-    { SW_OP_SUM,            sum,            "",   NULL },
-    { SW_OP_CONCAT,         concat,         "",   NULL },
-    { SW_OP_COPY,           copy,           "",   NULL },
+    { SW_OP_LINEAR,         linear,         "",   NULL, 0 },
+    { SW_OP_LINEAR_IN_OUT,  linear_in_out,  "",   NULL, 0 },
+    { SW_OP_ADD,            add,            "",   NULL, 0 },
+    { SW_OP_ADD_BIAS,       add_bias,       "",   NULL, 0 },
+    { SW_OP_MULTIPLY,       multiply,       "",   NULL, 0 },
+    { SW_OP_ROW_SCALE,      row_scale,      "",   NULL, 0 },
+    { SW_OP_SCALE,          scale,          "",   NULL, 0 },
+    { SW_OP_ACTIVATE,       activate,       "",   NULL, 0 },
+    { SW_OP_GLU,            glu,            "",   NULL, 0 },
+    { SW_OP_CLAMPED_GLU,    clamped_glu,    "",   NULL, 0 },
+    { SW_OP_SOFT_CAP,       soft_cap,       "",   NULL, 0 },
+    { SW_OP_SOFTMAX,        softmax,        "",   NULL, 0 },
+    { SW_OP_RMS_NORM,       rms_norm,       "",   NULL, 0 },
+    { SW_OP_SQUARE_SUMS,    square_sums,    "",   NULL, 0 },
+    { SW_OP_RMS_BY_SUMS,    rms_by_sums,    "",   NULL, 1U << 1 },
+    { SW_OP_LAYER_NORM,     layer_norm,     "",   fit_layer_norm, 0 },
+    { SW_OP_ROPE,           rope,           "P",  fit_rope, 0 },
+    { SW_OP_ATTENTION,      attention,      "ii", fit_attention, 0 },
+    { SW_OP_EMBEDDING,      embedding,      "V",  NULL, 0 },
+    { SW_OP_EMBEDDING_PART, embedding_part, "v",  NULL, 0 },
+    { SW_OP_TOP_K,          top_k,          "",   fit_top_k, 0 },
+    { SW_OP_GATHER_ROWS,    gather_rows,    "N",  NULL, 0 },
+    { SW_OP_SCATTER_ROWS,   scatter_rows,   "N",  NULL, 0 },
+    { SW_OP_CROSS_ENTROPY,  cross_entropy,  "C",  NULL, 0 },
+    { SW_OP_SUM,            sum,            "",   NULL, 0 },
+    { SW_OP_CONCAT,         concat,         "",   NULL, 0 },
+    { SW_OP_COPY,           copy,           "",   NULL, 0 },
 };
 // clang-format on
 
@@ -268,8 +282,11 @@ void tensor_op_fill(const tensor_op *op, const tensor_case *c, uint32_t i, gen *
                     uint64_t last)
 {
     if (!tensor_op_signature(op)->values[i].is_whole_number) {
-        for (uint64_t e = 0; e < n; e++)
-            ((double *)values)[e] = (double)(gen_u64(g) >> 11) * 0x1.8p-52 - 1.5;
+        for (uint64_t e = 0; e < n; e++) {
+            double value = (double)(gen_u64(g) >> 11) * 0x1.8p-52 - 1.5;
+            bool turns = (op->positive & 1U << i) != 0 && value < 0;
+            ((double *)values)[e] = turns ? -value : value;
+        }
         return;
     }
     char below = numbers_of(op, i);

@@ -26,6 +26,7 @@ typedef struct tensor_op {
      * index in the last dim. */
     const char *numbers;
     void (*fit)(tensor_case *c); /* make random extents possible; may be NULL */
+    uint32_t positive;           /* bits of inputs that have no negative elements */
 } tensor_op;
 
 enum { TENSOR_OPS = SW_OP_COUNT_ - 1 }; /* all but custom */

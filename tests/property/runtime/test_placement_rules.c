@@ -243,7 +243,7 @@ static void compare_element(uint64_t element, uint64_t local, void *with)
 
     for (uint32_t other = 0; other < n_ranks(c->r); other++)
         sum += adds_to(c, other) ? c->all->values[other][local] : 0;
-    if (fabs(sum - c->y->values[element]) > 1e-8 * (1 + fabs(sum)))
+    if (!(fabs(sum - c->y->values[element]) <= 1e-8 * (1 + fabs(sum)))) /* NaN is not the same */
         c->is_same = false;
 }
 
@@ -383,10 +383,10 @@ static sw_tensor *slice(sw_step *on, const sw_tensor *const *in, const tensor_ca
 }
 
 static const tensor_op view_ops[] = {
-    {SW_OP_COPY, split, "", NULL},
-    {SW_OP_COPY, merge, "", NULL},
-    {SW_OP_COPY, swap,  "", NULL},
-    {SW_OP_COPY, slice, "", NULL},
+    {SW_OP_COPY, split, "", NULL, 0},
+    {SW_OP_COPY, merge, "", NULL, 0},
+    {SW_OP_COPY, swap,  "", NULL, 0},
+    {SW_OP_COPY, slice, "", NULL, 0},
 };
 
 static const uint64_t view_shapes[][3] = {

@@ -175,6 +175,30 @@ static void weights_in_a_short_float_have_a_gradient_in_f32(void **state)
     assert_true(gradient[4] == 1 && gradient[5] == 10);
 }
 
+static void a_norm_in_two_pieces_is_the_norm(void **state)
+{
+    sw_tensor *x[2] = {PARAMETER(NULL, 3, 10), PARAMETER(NULL, 3, 10)};
+    sw_tensor *w[2] = {PARAMETER(NULL, 10), PARAMETER(NULL, 10)};
+    const sw_rms_args args = {1e-2, 1, 10};
+    double sums[2] = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sw_step_begin(step, true);
+        const sw_tensor *y = i == 0
+                                 ? sw_op_rms_norm(step, x[0], w[0], args.eps, args.offset)
+                                 : sw_op_rms_by_sums(step, x[1], sw_op_square_sums(step, x[1]), w[1], &args);
+        const sw_tensor *sum = sw_op_sum(step, sw_op_multiply(step, y, y));
+        sums[i] = scalar_of(sum);
+        must_go_back(sum);
+    }
+    assert_true(fabs(sums[0] - sums[1]) < 1e-12);
+    for (size_t e = 0; e < 30; e++)
+        assert_true(fabs(gradient_of(x[0], e) - gradient_of(x[1], e)) < 1e-12);
+    for (size_t e = 0; e < 10; e++)
+        assert_true(fabs(gradient_of(w[0], e) - gradient_of(w[1], e)) < 1e-12);
+}
+
 /* ---- custom nodes ---- */
 
 typedef struct doubling {
@@ -683,6 +707,7 @@ int main(void)
         cmocka_unit_test(gradients_are_added_over_steps_until_their_owner_begins_anew),
         cmocka_unit_test(what_nothing_flows_back_to_has_no_gradient),
         cmocka_unit_test(weights_in_a_short_float_have_a_gradient_in_f32),
+        cmocka_unit_test(a_norm_in_two_pieces_is_the_norm),
         cmocka_unit_test(a_custom_node_runs_forward_and_backward),
         cmocka_unit_test(a_custom_node_may_hand_on_the_elements_but_not_the_storage),
         cmocka_unit_test(a_custom_node_that_fails_is_named),
