@@ -312,7 +312,7 @@ static sw_tensor *run_layer(void *context, sw_step *on, const sw_tensor *const *
     return sw_op_add(on, in[0], sw_op_linear(on, h, l->down, NULL));
 }
 
-/* Two layers; what flows back to x and the parameters of the first. */
+/* Two layers, and something on either side; what flows back. */
 static size_t train(layer *layers, const sw_tensor *x, bool recomputes)
 {
     sw_step_begin(step, true);
@@ -321,6 +321,8 @@ static size_t train(layer *layers, const sw_tensor *x, bool recomputes)
         const sw_tensor *in[] = {h};
         h = recomputes ? sw_step_recompute(step, run_layer, &layers[i], in, 1)
                        : run_layer(&layers[i], step, in);
+        h = sw_op_add(step, sw_op_add(step, sw_op_scale(step, h, 0.5), sw_op_activate(step, h, SW_ACT_GELU)),
+                      sw_op_soft_cap(step, h, 3));
     }
     must_go_back(sw_op_sum(step, sw_op_multiply(step, h, h)));
     return sw_stack_peak(sw_step_stack(step));
@@ -356,6 +358,19 @@ static void a_region_that_runs_again_has_the_same_gradients_bit_by_bit_and_less_
     step = outer;
     assert_int_equal(layers[0].runs, 3);
     assert_true(peaks[1] < peaks[0]);
+}
+
+static void an_input_that_a_region_does_not_use_gets_zeros(void **state)
+{
+    layer l = {PARAMETER(NULL, 20, 8), PARAMETER(NULL, 8, 20), 0};
+    sw_tensor *unused = PARAMETER(NULL, 3);
+    const sw_tensor *in[] = {PARAMETER(NULL, 5, 8), unused};
+
+    (void)state;
+    memset(unused->storage->gradient, 0xff, 3 * sizeof(double));
+    sw_step_begin(step, true);
+    must_go_back(sw_op_sum(step, sw_step_recompute(step, run_layer, &l, in, 2)));
+    assert_true(gradient_of(unused, 0) == 0 && gradient_of(unused, 2) == 0);
 }
 
 static void a_region_that_fails_when_it_runs_again_says_so(void **state)
@@ -712,6 +727,7 @@ int main(void)
         cmocka_unit_test(a_custom_node_may_hand_on_the_elements_but_not_the_storage),
         cmocka_unit_test(a_custom_node_that_fails_is_named),
         cmocka_unit_test(a_region_that_runs_again_has_the_same_gradients_bit_by_bit_and_less_memory),
+        cmocka_unit_test(an_input_that_a_region_does_not_use_gets_zeros),
         cmocka_unit_test(a_region_that_fails_when_it_runs_again_says_so),
         cmocka_unit_test(the_first_failure_stays_and_nothing_runs_behind_it),
         cmocka_unit_test(what_an_operation_cannot_take_is_refused_by_name),
