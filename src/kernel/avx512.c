@@ -26,7 +26,11 @@
 #pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
 #endif
 
+/* Without optimisation gcc's intrinsics are macros, in which -1 becomes a mask. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 #include "kernel/vector.h"
+#pragma GCC diagnostic pop
 #include "kernel/vector_math.h"
 #include "kernel/vector_rows.h"
 
