@@ -6,6 +6,7 @@
 #ifndef SW_BASE_SHORT_FLOAT_H
 #define SW_BASE_SHORT_FLOAT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,6 +24,13 @@ static inline float sw_float_of_bits(uint32_t bits)
     return value;
 }
 
+/* A choice that stays one: compilers make branches of some others. */
+static inline uint32_t sw_choose_bits(bool is_first, uint32_t first, uint32_t second)
+{
+    uint32_t mask = 0U - (uint32_t)is_first;
+    return (first & mask) | (second & ~mask);
+}
+
 static inline float sw_float_of_bf16(uint16_t value)
 {
     return sw_float_of_bits((uint32_t)value << 16);
@@ -34,7 +42,7 @@ static inline uint16_t sw_bf16_of_float(float value)
     uint32_t rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
     uint32_t quiet = bits >> 16 | 0x40U; /* a NaN, not rounded to an infinity */
 
-    return (uint16_t)((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded);
+    return (uint16_t)(sw_choose_bits((bits & 0x7fffffffU) > 0x7f800000U, quiet, rounded));
 }
 
 static inline float sw_float_of_f16(uint16_t value)
@@ -44,9 +52,9 @@ static inline float sw_float_of_f16(uint16_t value)
     uint32_t small = sw_bits_of_float((float)(int32_t)rest * 0x1p-24F); /* a subnormal: so many 2^-24 */
     uint32_t normal = (rest << 13) + (112U << 23);                      /* the biases are 15 and 127 */
     uint32_t special = rest << 13 | 0x7f800000U;                        /* infinity, NaN */
-    uint32_t number = rest < 0x400U ? small : normal;
+    uint32_t number = sw_choose_bits(rest < 0x400U, small, normal);
 
-    return sw_float_of_bits(sign | (rest < 0x7c00U ? number : special));
+    return sw_float_of_bits(sign | sw_choose_bits(rest < 0x7c00U, number, special));
 }
 
 static inline uint16_t sw_f16_of_float(float value)
@@ -58,11 +66,12 @@ static inline uint16_t sw_f16_of_float(float value)
      */
     uint32_t small = sw_bits_of_float(sw_float_of_bits(rest) + 0.5F) - sw_bits_of_float(0.5F);
     uint32_t normal = (rest - (112U << 23) + 0xfffU + (rest >> 13 & 1U)) >> 13;
-    uint32_t special = rest > 0x7f800000U ? 0x7e00U : 0x7c00U;
-    uint32_t number = rest < 0x38800000U ? small : normal; /* 2^-14 is the smallest normal one */
+    uint32_t special = sw_choose_bits(rest > 0x7f800000U, 0x7e00U, 0x7c00U);
+    uint32_t number =
+        sw_choose_bits(rest < 0x38800000U, small, normal); /* 2^-14 is the smallest normal one */
 
     /* 65520 is half way between the largest and the next. */
-    return (uint16_t)(sign | (rest < 0x477ff000U ? number : special));
+    return (uint16_t)(sign | sw_choose_bits(rest < 0x477ff000U, number, special));
 }
 
 #endif
