@@ -26,8 +26,8 @@ typedef struct bed {
     const sw_group *group;
     sw_window *copies; /* the group's own, put aside while MPI is measured */
     sw_window *window; /* NULL: none */
-    char *in;          /* as much as a tensor has, each */
-    char *out;
+    float *in;         /* as much as a tensor has, each */
+    float *out;
     char *relaid;
     char *workspace_room;
     char *workspace; /* in it, aligned */
