@@ -45,7 +45,7 @@ for ranks in 2 4; do
     for call in all_gather reduce_scatter all_reduce; do # the others wait in the window
         export SW_FAULT="$call:rank=0:after=0:kill"
         run "$ranks" quick
-        { [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ "$seconds" -le $LIMIT ] && [ "$n_lines" -eq 0 ] &&
+        { [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ "$seconds" -le "$limit" ] && [ "$n_lines" -eq 0 ] &&
             ! grep -q done "$scratch/out"; } || complain "$SW_FAULT of $ranks, quick"
     done
 done
