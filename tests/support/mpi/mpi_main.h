@@ -8,6 +8,7 @@
 
 /* clang-format off */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
@@ -16,6 +17,15 @@
 
 int sw_test_rank(void); /* of this process in the job */
 int sw_test_ranks(void);
+
+/* Skips the running test, and says why, where the job is not one that it is for. */
+static inline void sw_test_need(bool is_met, const char *why)
+{
+    if (is_met)
+        return;
+    print_message("skipped: %s\n", why);
+    skip();
+}
 
 /* The whole of main(): start MPI, run the tests, end MPI; the exit status. */
 int sw_mpi_main(const char *name, const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction begin,
