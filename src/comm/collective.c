@@ -1,14 +1,15 @@
 /*
  * Collectives (comm/collective.h). Where MPI has the collective and the memory lies as it wants it, the call
- * is MPI's and nothing else; everything else are lanes between the members (comm/lanes.h), or rounds through
- * the stage. A group with a window goes through that instead (comm/window_copy.h); without it, the same is
- * done by MPI, which is what windows are tested against.
+ * is MPI's and nothing else; what is short goes in slots (comm/slots.h), everything else are lanes between
+ * the members (comm/lanes.h), or rounds through the stage. A group with a window goes through that instead
+ * (comm/window_copy.h); without it, the same is done by MPI, which is what windows are tested against.
  */
 #include "comm/collective.h"
 
 #include <string.h>
 
 #include "comm/parts.h"
+#include "comm/slots.h"
 #include "comm/window_copy.h"
 
 enum { SMALL_BYTES = 64 << 10 }; /* up to here everything is gathered and combined by all */
@@ -18,6 +19,12 @@ enum { SMALL_BYTES = 64 << 10 }; /* up to here everything is gathered and combin
 static bool has_window(const sw_group *group)
 {
     return group->work->window != NULL;
+}
+
+/* By MPI, in slots. */
+static bool is_short(const sw_group *group, uint64_t slot, sw_dtype dtype)
+{
+    return !has_window(group) && sw_slots_are_short(group, slot, sw_width_of(dtype));
 }
 
 static void gather_lanes(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out,
@@ -59,10 +66,15 @@ static void gather_rows(const sw_group *group, const sw_along *along, sw_dtype d
 static void gather(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in, void *out)
 {
     bool is_rows = along->n_outer == 1;
+    uint64_t slot = sw_slot_along(group, along);
 
     if (group->size > 1 && !has_window(group) && is_rows &&
         along->extent * along->n_inner <= group->work->most_elems) {
         gather_rows(group, along, dtype, in, out);
+        return;
+    }
+    if (is_short(group, slot, dtype)) {
+        sw_slots_gather(group, slot, sw_width_of(dtype), in, along, out);
         return;
     }
     sw_view source = sw_along_view(along, sw_own_rows(group, along->extent), dtype, in);
@@ -101,10 +113,15 @@ static void scatter_lanes(const sw_group *group, uint32_t dim, sw_dtype dtype, c
 void sw_reduce_scatter(const sw_group *group, const sw_along *along, sw_dtype dtype, const void *in,
                        void *out)
 {
-    sw_view source = sw_along_view(along, along->extent, dtype, in);
-    sw_view target = sw_along_view(along, sw_own_rows(group, along->extent), dtype, out);
+    uint64_t slot = sw_slot_along(group, along);
 
     sw_enter_along(group, SW_CALL_REDUCE_SCATTER, dtype, along);
+    if (is_short(group, slot, dtype)) {
+        sw_slots_scatter(group, slot, dtype, along, in, out);
+        return;
+    }
+    sw_view source = sw_along_view(along, along->extent, dtype, in);
+    sw_view target = sw_along_view(along, sw_own_rows(group, along->extent), dtype, out);
     scatter_lanes(group, 1, dtype, &source, &target);
 }
 
@@ -224,23 +241,34 @@ static void move_across(const sw_group *group, uint32_t cut_dim, uint32_t joined
     sw_lanes_move(group, &cut);
 }
 
+/* `is_back`: from rows of the first dim to rows of the second one. */
+static void all_to_all(const sw_group *group, const sw_across *across, bool is_back, sw_dtype dtype,
+                       const void *in, void *out)
+{
+    uint64_t slot = sw_slot_across(group, across);
+
+    sw_enter_across(group, dtype, across, is_back);
+    if (sw_slots_are_short(group, slot, sw_width_of(dtype))) {
+        sw_along first = sw_slots_first(group, across);
+        sw_along second = sw_slots_second(group, across);
+        sw_slots_swap(group, slot, sw_width_of(dtype), is_back ? &second : &first, in,
+                      is_back ? &first : &second, out);
+        return;
+    }
+    sw_view source = sw_across_view(group, across, is_back, dtype, in);
+    sw_view target = sw_across_view(group, across, !is_back, dtype, out);
+    move_across(group, is_back ? 3 : 1, is_back ? 1 : 3, &source, &target);
+}
+
 void sw_all_to_all(const sw_group *group, const sw_across *across, sw_dtype dtype, const void *in, void *out)
 {
-    sw_view source = sw_across_view(group, across, false, dtype, in);
-    sw_view target = sw_across_view(group, across, true, dtype, out);
-
-    sw_enter_across(group, dtype, across, false);
-    move_across(group, 1, 3, &source, &target);
+    all_to_all(group, across, false, dtype, in, out);
 }
 
 void sw_all_to_all_back(const sw_group *group, const sw_across *across, sw_dtype dtype, const void *in,
                         void *out)
 {
-    sw_view source = sw_across_view(group, across, true, dtype, in);
-    sw_view target = sw_across_view(group, across, false, dtype, out);
-
-    sw_enter_across(group, dtype, across, true);
-    move_across(group, 3, 1, &source, &target);
+    all_to_all(group, across, true, dtype, in, out);
 }
 
 void sw_all_to_all_view(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, sw_dtype dtype,

@@ -27,6 +27,7 @@ sw_status sw_work_create(sw_work **out, uint32_t size, char *stage, size_t stage
     if (work != NULL) {
         work->stage = stage;
         work->stage_bytes = stage_bytes;
+        work->short_bytes = SW_SHORT_BYTES;
         work->most_elems = INT_MAX;
         work->lanes = sw_alloc_zero(size, sizeof *work->lanes);
         work->parts = sw_alloc_zero(size, sizeof *work->parts);

@@ -12,7 +12,10 @@
 #include "comm/call.h"
 #include "comm/view.h"
 
-enum { SW_STAGE_BYTES = 4 << 20 }; /* all lanes together, what is sent and what is received */
+enum {
+    SW_STAGE_BYTES = 4 << 20, /* all lanes together, what is sent and what is received */
+    SW_SHORT_BYTES = 64 << 10 /* of a rank: up to here parts go in slots (comm/slots.h) */
+};
 
 /* What goes to one member of the group and what comes from it. */
 typedef struct sw_lane {
@@ -26,6 +29,7 @@ typedef struct sw_lane {
 typedef struct sw_work {
     char *stage; /* of the sw_comm, shared by its groups */
     size_t stage_bytes;
+    size_t short_bytes;       /* SW_SHORT_BYTES; the same on all ranks, as everything of the stage */
     uint64_t most_elems;      /* of one message: MPI counts in int */
     struct sw_window *window; /* of the copying forms (comm/window_copy.h); NULL: by MPI */
     sw_lane *lanes;           /* one a member, as everything here */

@@ -1,8 +1,8 @@
 /*
  * Collectives against plain loops over the whole tensor, which every rank can compute: for each dtype, for
  * dims in front, in the middle and last, for extents that the ranks do not divide, for parts that are empty,
- * and again with a stage and a message so small that everything goes in many pieces. All of it by MPI, and
- * over a window of shared memory.
+ * and again with a stage and a message so small that everything goes in many pieces. All of it by MPI, where
+ * short tensors go in slots, with lanes for everything, and over a window of shared memory.
  */
 #include <math.h>
 #include <mpi.h>
@@ -18,7 +18,7 @@
 #include "mpi_main.h"
 #include "numbers.h"
 
-enum { MOST = 8192 }; /* elements of a tensor here */
+enum { MOST = 8192 + 64 }; /* elements of a tensor here */
 
 static sw_comm *comm;
 static const sw_group *group;
@@ -280,7 +280,9 @@ static void across_everywhere(size_t n_dtypes)
         {3, 2,  1, 9,  1},
         {1, 1,  1, 1,  1},
         {1, 0,  2, 6,  1},
-        {2, 11, 1, 13, 3}
+        {2, 11, 1, 13, 3},
+        {1, 24, 1, 25, 1},
+        {1, 25, 2, 24, 1}
     };
     for (size_t s = 0; s < sizeof tensors / sizeof tensors[0]; s++) {
         const sw_across *t = &tensors[s];
@@ -465,6 +467,65 @@ static void strides_do_not_matter(void **state)
     }
 }
 
+/* ---- slots and lanes ---- */
+
+/* MPI's own, counted. */
+static uint32_t n_sends;
+static uint32_t n_swaps;
+
+int MPI_Isend(const void *data, int n, MPI_Datatype type, int to, int tag, MPI_Comm on, MPI_Request *request)
+{
+    n_sends++;
+    return PMPI_Isend(data, n, type, to, tag, on, request);
+}
+
+int MPI_Alltoall(const void *sent, int n_sent, MPI_Datatype sent_type, void *received, int n_received,
+                 MPI_Datatype received_type, MPI_Comm on)
+{
+    n_swaps++;
+    return PMPI_Alltoall(sent, n_sent, sent_type, received, n_received, received_type, on);
+}
+
+/* A tensor with a part of `n` elements for each member goes one way or the other. */
+static void check_way(uint64_t n, bool is_short)
+{
+    const sw_across across = {1, group->size, 1, group->size * n - 1, 1};
+    const sw_along along = {1, group->size * n - 1, 1};
+
+    for (int i = 0; i < 2 && group->size > 1; i++) {
+        n_sends = n_swaps = 0;
+        if (i == 0)
+            sw_all_to_all(group, &across, SW_DTYPE_F64, in, out);
+        else
+            sw_reduce_scatter(group, &along, SW_DTYPE_F64, in, out);
+        assert_int_equal(n_swaps, is_short ? 1 : 0);
+        assert_int_equal(n_sends, is_short ? 0 : group->size - 1);
+    }
+}
+
+static void short_tensors_are_one_call_of_mpi(void **state)
+{
+    (void)state;
+    uint64_t most = SW_SHORT_BYTES / sizeof(double) / group->size;
+
+    clear();
+    check_way(1 + 1, true);
+    check_way(most, true);
+    check_way(most + 1, false);
+}
+
+static void what_is_short_does_not_matter(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 40; n++) { /* elements of a slot, at most */
+        group->work->short_bytes = n * sizeof(float) * group->size;
+        in_places(check_gather);
+        in_places(check_scatter);
+        across_everywhere(2);
+    }
+    group->work->short_bytes = SW_SHORT_BYTES;
+}
+
 /* ---- pieces, memory ---- */
 
 static size_t room_bytes; /* as the window was made */
@@ -539,18 +600,26 @@ static int go_by_mpi(void **state)
     return 0;
 }
 
+static int go_by_lanes(void **state)
+{
+    group->work->short_bytes = 0;
+    return go_by_mpi(state);
+}
+
 static int go_over_window(void **state)
 {
     (void)state;
+    group->work->short_bytes = SW_SHORT_BYTES;
     group->work->window = window;
     return 0;
 }
 
-#define BOTH_WAYS(test)                                                                                      \
-    {#test " (by MPI)", test, go_by_mpi, go_over_window, NULL},                                              \
-    {                                                                                                        \
-#test " (over a window)", test, NULL, NULL, NULL                                                     \
-    }
+// clang-format off
+#define BY_MPI(test)      {#test " (by MPI)", test, go_by_mpi, go_over_window, NULL}
+#define BY_LANES(test)    {#test " (by lanes)", test, go_by_lanes, go_over_window, NULL}
+#define OVER_WINDOW(test) {#test " (over a window)", test, NULL, NULL, NULL}
+#define EACH_WAY(test)    BY_MPI(test), BY_LANES(test), OVER_WINDOW(test)
+// clang-format on
 
 static int drop_group(void **state)
 {
@@ -562,22 +631,24 @@ static int drop_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH_WAYS(gathered_rows_are_the_tensor),
-        BOTH_WAYS(scattered_sums_are_rows_of_the_sum),
-        BOTH_WAYS(reduced_values_are_the_sum),
-        BOTH_WAYS(reduced_maxima_are_the_largest),
-        BOTH_WAYS(a_slice_is_the_own_rows),
-        BOTH_WAYS(a_broadcast_comes_from_any_root),
-        BOTH_WAYS(a_gather_may_be_in_place),
-        BOTH_WAYS(an_all_to_all_turns_one_cut_into_another),
-        BOTH_WAYS(an_exchange_brings_what_each_rank_has_for_another),
-        BOTH_WAYS(counts_may_be_several_for_each_rank),
-        BOTH_WAYS(short_floats_are_added_in_f32_and_rounded_once),
-        BOTH_WAYS(every_rank_and_size_gets_the_same_bits),
-        BOTH_WAYS(a_maximum_with_nan_is_nan),
-        BOTH_WAYS(strides_do_not_matter),
-        BOTH_WAYS(small_pieces_change_nothing),
-        BOTH_WAYS(nothing_is_allocated),
+        EACH_WAY(gathered_rows_are_the_tensor),
+        EACH_WAY(scattered_sums_are_rows_of_the_sum),
+        EACH_WAY(reduced_values_are_the_sum),
+        EACH_WAY(reduced_maxima_are_the_largest),
+        EACH_WAY(a_slice_is_the_own_rows),
+        EACH_WAY(a_broadcast_comes_from_any_root),
+        EACH_WAY(a_gather_may_be_in_place),
+        EACH_WAY(an_all_to_all_turns_one_cut_into_another),
+        EACH_WAY(an_exchange_brings_what_each_rank_has_for_another),
+        EACH_WAY(counts_may_be_several_for_each_rank),
+        EACH_WAY(short_floats_are_added_in_f32_and_rounded_once),
+        EACH_WAY(every_rank_and_size_gets_the_same_bits),
+        EACH_WAY(a_maximum_with_nan_is_nan),
+        EACH_WAY(strides_do_not_matter),
+        BY_MPI(short_tensors_are_one_call_of_mpi),
+        BY_MPI(what_is_short_does_not_matter),
+        EACH_WAY(small_pieces_change_nothing),
+        EACH_WAY(nothing_is_allocated),
     };
     return SW_MPI_MAIN_WITH("collective", tests, make_group, drop_group);
 }
