@@ -34,7 +34,7 @@ sw_status sw_expect_own_file(const char *path, sw_error *err);
  */
 sw_status sw_rank_file_open(sw_rank_file *out, sw_opening *o, const char *path);
 
-/* The JSON of `slices` or `layout`, until the file is closed. SW_E_NO_MEMORY. */
+/* The JSON of `slices` or `layout`, until the file is closed. Fails as sw_json_decode(). */
 sw_status sw_rank_file_text(const sw_rank_file *file, sw_json_text raw, sw_json_text *out, sw_error *err);
 
 void sw_rank_file_close(sw_rank_file *file);

@@ -306,10 +306,12 @@ sw_status sw_json_decode(sw_json_text raw, sw_json_text *out, sw_arena *arena, c
         } else if (from[1] != 'u') {
             *to++ = simple_escape(from[1]);
             from += 2;
-        } else {
-            (void)unicode_escape(from + 1, end, &code, &n_bytes);
+        } else if (unicode_escape(from + 1, end, &code, &n_bytes)) {
             from += 1 + n_bytes;
             to = put_utf8(to, code);
+        } else { /* it was right when it was checked */
+            return SW_FAIL(err, SW_E_FORMAT, "nothing may write to it meanwhile",
+                           "%s: changed while it was read", source);
         }
     }
     *out = (sw_json_text){copy, (size_t)(to - copy)};

@@ -69,7 +69,8 @@ bool sw_json_null(sw_json *json);
 bool sw_json_skip(sw_json *json);   /* any value */
 bool sw_json_finish(sw_json *json); /* nothing but white space is left */
 
-/* A copy of a raw string in `arena`, its escapes decoded. SW_E_NO_MEMORY. */
+/* A copy of a raw string in `arena`, its escapes decoded. SW_E_NO_MEMORY; SW_E_FORMAT: the bytes are not
+ * those that were checked. */
 sw_status sw_json_decode(sw_json_text raw, sw_json_text *out, sw_arena *arena, const char *source,
                          sw_error *err);
 

@@ -334,6 +334,22 @@ static void a_raw_string_is_checked_and_decoded_later(void **state)
     assert_int_equal(json.status, SW_E_FORMAT);
 }
 
+/* A mapped file can change between the check and the decoding: half surrogates would be longer decoded than
+ * raw. */
+static void a_raw_string_that_changed_is_refused(void **state)
+{
+    (void)state;
+    static const char *const raws[] = {"\\udc00\\udc00", "\\ud800", "ab\\u12", "\\u"};
+    for (size_t i = 0; i < SW_COUNT(raws); i++) {
+        sw_json_text out;
+        err = (sw_error){0};
+        sw_status status =
+            sw_json_decode((sw_json_text){raws[i], strlen(raws[i])}, &out, arena, "x.json", &err);
+        assert_int_equal(status, SW_E_FORMAT);
+        assert_string_equal(err.what, "x.json: changed while it was read");
+    }
+}
+
 static void no_memory_for_an_escaped_string_is_reported(void **state)
 {
     (void)state;
@@ -373,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_value_of_another_kind_is_refused),
         cmocka_unit_test(a_callers_own_failure_names_the_place),
         cmocka_unit_test(a_raw_string_is_checked_and_decoded_later),
+        cmocka_unit_test(a_raw_string_that_changed_is_refused),
         cmocka_unit_test(no_memory_for_an_escaped_string_is_reported),
         cmocka_unit_test(skipping_takes_no_memory),
     };
