@@ -1,5 +1,5 @@
 /*
- * Exchanges (dtensor/exchange.h). A member gives a reader what the rule of shares says (dtensor/layout.h): of
+ * Exchanges (dtensor/exchange.h). A member gives a reader what the rule of shares says (dtensor/share.h): of
  * copies one, of summands all. Both sides work it out from the same two layouts, so that what is sent and
  * what is expected agree without a word.
  */

@@ -6,7 +6,7 @@
 #ifndef SW_DTENSOR_EXCHANGE_H
 #define SW_DTENSOR_EXCHANGE_H
 
-#include "dtensor/layout.h"
+#include "dtensor/share.h"
 
 /* A product of rows of a local tensor; elements in row-major order. */
 typedef struct sw_box {

@@ -6,7 +6,7 @@
 #define SW_DTENSOR_STEP_H
 
 #include "dtensor/exchange.h"
-#include "dtensor/layout.h"
+#include "dtensor/share.h"
 
 typedef enum sw_step_kind {
     SW_STEP_SLICE = 0,      /* R → S: keep rows; no traffic */

@@ -100,7 +100,7 @@ static sw_status keep(sw_step *step, sw_stack_mark mark, const sw_tensor *made, 
     sw_dtype dtype = sw_tensor_dtype(made);
     const void *values = sw_tensor_data(made);
     size_t bytes = (size_t)sw_tensor_elems(made) * sw_elem_bytes(dtype);
-    sw_places places = made->places == NULL ? (sw_places){0} : *made->places;
+    sw_tensor_layout layout = made->layout == NULL ? (sw_tensor_layout){0} : *made->layout;
 
     sw_stack_release(step->stack, mark);
     void *data = sw_stack_take(step->stack, bytes);
@@ -108,13 +108,13 @@ static sw_status keep(sw_step *step, sw_stack_mark mark, const sw_tensor *made, 
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %zu bytes", bytes);
     memmove(data, values, bytes);
     SW_TRY(sw_tensor_create(out, step->stack, dtype, was.n_dims, was.dims, data, err));
-    if (was.places == NULL)
+    if (was.layout == NULL)
         return SW_OK;
-    sw_places *kept = sw_stack_take(step->stack, sizeof *kept);
+    sw_tensor_layout *kept = sw_stack_take(step->stack, sizeof *kept);
     if (kept == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the layouts of a step");
-    *kept = places;
-    (*out)->places = kept;
+    *kept = layout;
+    (*out)->layout = kept;
     return SW_OK;
 }
 
@@ -158,7 +158,7 @@ static sw_status make_leaves(const region *r, sw_step *step, const sw_custom_bac
         if (!is_dense)
             sw_copy_to_dense(in, sw_tensor_data(leaf));
         sw_tensor_lend_gradient(leaf, back->d_in[i]);
-        leaf->places = in->places;
+        leaf->layout = in->layout;
         leaves[i] = leaf;
     }
     return SW_OK;

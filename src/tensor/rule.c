@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "tensor/held.h"
 
 /* A dim of the operation: a letter, or one of the leading dims. */
 typedef struct dim_key {
@@ -26,9 +27,9 @@ typedef struct rule {
     char why[160];
 } rule;
 
-static const sw_places *places_of(const rule *r, uint32_t i)
+static const sw_tensor_layout *layout_of(const rule *r, uint32_t i)
 {
-    return r->call->in[i] == NULL ? NULL : r->call->in[i]->places;
+    return r->call->in[i] == NULL ? NULL : r->call->in[i]->layout;
 }
 
 /* The dim of value `v` that a key names; -1: it does not have it. Divisors go with what they divide. */
@@ -122,27 +123,27 @@ static bool explain(rule *r, uint32_t i, const char *text)
 /* Input `i` on the axis where `key` is cut. */
 static bool goes_with_cut(rule *r, uint32_t i, dim_key key, bool output_has_it)
 {
-    const sw_placement *on = &places_of(r, i)->on[r->axis];
+    sw_placement_kind kind = sw_tensor_layout_kind(layout_of(r, i), r->axis);
     int dim = dim_in(r, i, key);
 
     if (dim >= 0) {
-        if (on->kind == SW_PLACE_SHARD && on->dim == dim)
+        if (kind == SW_PLACE_SHARD && layout_of(r, i)->on[r->axis].dim == dim)
             return true;
         return explain(r, i, "would have to be cut over the same dim");
     }
-    if (on->kind == SW_PLACE_SHARD)
+    if (kind == SW_PLACE_SHARD)
         return explain(r, i, "is cut over another dim");
     bool must_be_summand = !output_has_it && is_added(r, i, key);
-    if (must_be_summand && on->kind != SW_PLACE_PARTIAL)
+    if (must_be_summand && kind != SW_PLACE_PARTIAL)
         return explain(r, i, "would be added once on every rank");
-    if (!must_be_summand && on->kind == SW_PLACE_PARTIAL)
+    if (!must_be_summand && kind == SW_PLACE_PARTIAL)
         return explain(r, i, "is a summand where the others are cut");
     return true;
 }
 
 static bool match_cut(rule *r, uint32_t first, axis_result *out)
 {
-    uint32_t dim = (uint32_t)places_of(r, first)->on[r->axis].dim;
+    uint32_t dim = (uint32_t)layout_of(r, first)->on[r->axis].dim;
     dim_key key = key_of(r, first, dim);
     bool output_has_it = dim_in(r, r->signature->n_inputs, key) >= 0;
 
@@ -164,7 +165,7 @@ static bool match_axis(rule *r, axis_result *out)
     for (uint32_t i = 0; i < r->signature->n_inputs; i++) {
         if (r->call->in[i] == NULL)
             continue;
-        sw_placement_kind kind = places_of(r, i)->on[r->axis].kind;
+        sw_placement_kind kind = sw_tensor_layout_kind(layout_of(r, i), r->axis);
         if (kind == SW_PLACE_SHARD)
             return match_cut(r, i, out);
         if (kind == SW_PLACE_PARTIAL) {
@@ -186,123 +187,129 @@ static sw_status refuse(const rule *r, sw_error *err)
 
     for (uint32_t i = 0; i < r->signature->n_inputs; i++) {
         const sw_value *value = &r->signature->values[i];
-        char text[SW_PLACES_TEXT];
+        char text[SW_TENSOR_LAYOUT_TEXT];
         size_t at = strlen(layouts);
         if (r->call->in[i] == NULL)
             continue;
-        sw_places_text(places_of(r, i), text);
+        sw_tensor_layout_text(layout_of(r, i), text);
         (void)snprintf(layouts + at, sizeof layouts - at, "%s%.*s %s", at == 0 ? "" : ", ",
                        value->name_length, value->name, text);
     }
     return SW_FAIL(err, SW_E_PLAN, "redistribute an input before it, or change the plan",
                    "%s: not without communication over %s: %s", layouts,
-                   sw_axis_name(places_of(r, 0)->axis[r->axis]), r->why);
+                   sw_axis_name(layout_of(r, 0)->grid.axis[r->axis]), r->why);
 }
 
 /* Do all inputs with this dim hold the same part of it? Cuts may differ where kinds do not. */
 static bool inputs_agree(rule *r, dim_key key)
 {
-    sw_places_dim first = {0};
+    sw_held_dim first = {0};
 
     for (uint32_t i = 0; i < r->signature->n_inputs; i++) {
         int dim = r->call->in[i] == NULL ? -1 : dim_in(r, i, key);
         if (dim < 0)
             continue;
-        sw_places_dim here = {places_of(r, i), (uint32_t)dim, 1};
-        if (first.places == NULL) {
+        sw_held_dim here = {layout_of(r, i), (uint32_t)dim, 1};
+        if (first.layout == NULL) {
             first = here;
             continue;
         }
-        uint64_t extent = here.places->dims[dim];
-        here.rows = extent == 0 ? 1 : first.places->dims[first.dim] / extent;
+        uint64_t extent = here.layout->dims[dim];
+        here.rows = extent == 0 ? 1 : first.layout->dims[first.dim] / extent;
         /* One row of a divisor serves several rows; its rank may hold some of these only. */
-        bool agrees = here.rows > 1 ? sw_places_serves(&first, &here) : sw_places_agree(&first, &here);
+        bool agrees = here.rows > 1 ? sw_held_serves(&first, &here) : sw_held_agree(&first, &here);
         if (!agrees)
             return explain(r, i, "is cut at other rows than the inputs before it");
     }
     return true;
 }
 
-static void place_output(const rule *r, uint32_t o, const axis_result *results, sw_places *out)
+/* The shard of the first input that has the dim, with another number for it. */
+static sw_placement shard_of(const rule *r, uint32_t axis, dim_key key, int dim)
 {
-    uint32_t v = r->signature->n_inputs + o;
+    for (uint32_t i = 0; i < r->signature->n_inputs; i++) {
+        if (r->call->in[i] != NULL && dim_in(r, i, key) >= 0)
+            return (sw_placement){SW_PLACE_SHARD, dim, layout_of(r, i)->on[axis].cut};
+    }
+    return (sw_placement){.kind = SW_PLACE_REPLICATE};
+}
 
-    for (uint32_t k = 0; k < out->n_axes; k++) {
-        int dim = results[k].kind == SW_PLACE_SHARD ? dim_in(r, v, results[k].key) : -1;
-        bool first_has_it =
-            results[k].kind == SW_PLACE_SHARD && dim_in(r, r->signature->n_inputs, results[k].key) >= 0;
-        out->on[k] = (sw_placement){.kind = results[k].kind, .dim = 0};
-        if (results[k].kind == SW_PLACE_SHARD && dim < 0)
-            out->on[k].kind = first_has_it ? SW_PLACE_REPLICATE : SW_PLACE_PARTIAL;
-        for (uint32_t i = 0; dim >= 0 && i < r->signature->n_inputs; i++) {
-            if (r->call->in[i] != NULL && dim_in(r, i, results[k].key) >= 0) {
-                out->on[k] = (sw_placement){SW_PLACE_SHARD, dim, places_of(r, i)->on[k].cut};
-                break;
-            }
-        }
+static void place_output(const rule *r, uint32_t o, const axis_result *results, sw_tensor_layout *out)
+{
+    uint32_t first = r->signature->n_inputs;
+
+    for (uint32_t k = 0; k < out->grid.n_axes; k++) {
+        bool is_cut = results[k].kind == SW_PLACE_SHARD;
+        int dim = is_cut ? dim_in(r, first + o, results[k].key) : -1;
+        out->on[k] = (sw_placement){.kind = SW_PLACE_REPLICATE};
+        if (dim >= 0)
+            out->on[k] = shard_of(r, k, results[k].key, dim);
+        out->is_summed[k] = results[k].kind == SW_PLACE_PARTIAL ||
+                            (is_cut && dim < 0 && dim_in(r, first, results[k].key) < 0);
     }
 }
 
-static sw_status set_outputs(const rule *r, const axis_result *results, const sw_places **out, sw_error *err)
+static sw_status set_outputs(const rule *r, const axis_result *results, const sw_tensor_layout **out,
+                             sw_error *err)
 {
     for (uint32_t o = 0; o < r->signature->n_outputs; o++) {
-        sw_places *places = sw_stack_take(sw_step_stack(r->call->step), sizeof *places);
-        if (places == NULL)
+        sw_tensor_layout *layout = sw_stack_take(sw_step_stack(r->call->step), sizeof *layout);
+        if (layout == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the layouts of a step");
-        *places = *places_of(r, 0);
-        memset(places->dims, 0, sizeof places->dims);
-        SW_TRY(sw_extents_output(&r->extents, r->signature, o, r->call->args.extent, &places->n_dims,
-                                 places->dims, err));
-        place_output(r, o, results, places);
-        out[o] = places;
+        *layout = *layout_of(r, 0);
+        memset(layout->dims, 0, sizeof layout->dims);
+        SW_TRY(sw_extents_output(&r->extents, r->signature, o, r->call->args.extent, &layout->n_dims,
+                                 layout->dims, err));
+        place_output(r, o, results, layout);
+        out[o] = layout;
     }
     return SW_OK;
 }
 
-/* Every input has places, over the same axes, of its number of dims. Whole extents on the way. */
+/* Every input has a layout, over the same axes, of its number of dims. Whole extents on the way. */
 static sw_status read_inputs(rule *r, sw_error *err)
 {
     for (uint32_t i = 0; i < r->signature->n_inputs; i++) {
         const sw_value *value = &r->signature->values[i];
-        const sw_places *places = places_of(r, i);
+        const sw_tensor_layout *layout = layout_of(r, i);
         if (r->call->in[i] == NULL)
             continue;
-        if (places == NULL) {
+        if (layout == NULL) {
             return SW_FAIL(err, SW_E_PLAN, "give it the layout in which it is held",
                            "%.*s has no layout, others have", value->name_length, value->name);
         }
-        if (places_of(r, 0) == NULL || !sw_places_same_axes(places, places_of(r, 0)) ||
-            places->n_dims != r->call->in[i]->n_dims) {
+        if (layout_of(r, 0) == NULL || !sw_grid_equal(&layout->grid, &layout_of(r, 0)->grid) ||
+            layout->n_dims != r->call->in[i]->n_dims) {
             return SW_FAIL(err, SW_E_PLAN, "all inputs are on one mesh",
                            "the layout of %.*s is over other axes or dims", value->name_length, value->name);
         }
-        SW_TRY(sw_extents_add(&r->extents, r->signature, i, places->n_dims, places->dims, err));
+        SW_TRY(sw_extents_add(&r->extents, r->signature, i, layout->n_dims, layout->dims, err));
     }
     return SW_OK;
 }
 
-static bool has_places(const sw_call *call)
+static bool has_layout(const sw_call *call)
 {
     for (uint32_t i = 0; i < call->n_inputs; i++) {
-        if (call->in[i] != NULL && call->in[i]->places != NULL)
+        if (call->in[i] != NULL && call->in[i]->layout != NULL)
             return true;
     }
     return false;
 }
 
-sw_status sw_rule_apply(const sw_call *call, const sw_places **out, sw_error *err)
+sw_status sw_rule_apply(const sw_call *call, const sw_tensor_layout **out, sw_error *err)
 {
     rule r = {.call = call, .signature = call->signature};
-    axis_result results[SW_PLACES_MAX_AXES] = {{0}};
+    axis_result results[SW_GRID_MAX_AXES] = {{0}};
 
-    if (!has_places(call))
+    if (!has_layout(call))
         return SW_OK;
     SW_TRY(read_inputs(&r, err));
-    for (r.axis = 0; r.axis < places_of(&r, 0)->n_axes; r.axis++) {
+    for (r.axis = 0; r.axis < layout_of(&r, 0)->grid.n_axes; r.axis++) {
         if (!match_axis(&r, &results[r.axis]))
             return refuse(&r, err);
     }
-    for (r.axis = 0; r.axis < places_of(&r, 0)->n_axes; r.axis++) {
+    for (r.axis = 0; r.axis < layout_of(&r, 0)->grid.n_axes; r.axis++) {
         if (results[r.axis].kind == SW_PLACE_SHARD && !inputs_agree(&r, results[r.axis].key))
             return refuse(&r, err);
     }

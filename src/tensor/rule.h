@@ -13,17 +13,17 @@
 
 #include "tensor/operation.h"
 
-/* Places of the outputs, NULL when no input has any; SW_E_PLAN with operation, layouts and why. */
-sw_status sw_rule_apply(const sw_call *call, const sw_places **out, sw_error *err);
+/* Layouts of the outputs, NULL when no input has any; SW_E_PLAN with operation, layouts and why. */
+sw_status sw_rule_apply(const sw_call *call, const sw_tensor_layout **out, sw_error *err);
 
-/* The same for views of `x`, which has places (tensor/views.c). Dims are those that x has. */
+/* The same for views of `x`, which has a layout (tensor/views.c). Dims are those that x has. */
 sw_status sw_rule_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t inner,
-                        const sw_places **out, sw_error *err);
-sw_status sw_rule_merge(sw_step *step, const sw_tensor *x, uint32_t dim, const sw_places **out,
+                        const sw_tensor_layout **out, sw_error *err);
+sw_status sw_rule_merge(sw_step *step, const sw_tensor *x, uint32_t dim, const sw_tensor_layout **out,
                         sw_error *err);
-sw_status sw_rule_swap(sw_step *step, const sw_tensor *x, uint32_t a, uint32_t b, const sw_places **out,
-                       sw_error *err);
+sw_status sw_rule_swap(sw_step *step, const sw_tensor *x, uint32_t a, uint32_t b,
+                       const sw_tensor_layout **out, sw_error *err);
 sw_status sw_rule_slice(sw_step *step, const sw_tensor *x, uint32_t dim, const sw_range *rows,
-                        const sw_places **out, sw_error *err);
+                        const sw_tensor_layout **out, sw_error *err);
 
 #endif

@@ -168,17 +168,17 @@ static sw_status make_outputs(sw_call *call, const sw_extents *extents, sw_error
 static sw_status run_call(sw_call *call, sw_error *err)
 {
     sw_extents extents = {0};
-    const sw_places *places[SW_MAX_OUTPUTS] = {0};
+    const sw_tensor_layout *layout[SW_MAX_OUTPUTS] = {0};
 
     call->dtype = type_of(call);
     SW_TRY(check_presence(call, err));
     SW_TRY(check_types(call, err));
     if (call->step->validates) /* first: layouts tell more than sizes that do not fit */
-        SW_TRY(sw_rule_apply(call, places, err));
+        SW_TRY(sw_rule_apply(call, layout, err));
     SW_TRY(find_extents(call, &extents, err));
     SW_TRY(make_outputs(call, &extents, err));
     for (uint32_t i = 0; i < call->signature->n_outputs; i++)
-        call->out[i]->places = places[i];
+        call->out[i]->layout = layout[i];
     return call->operation->forward(call, err);
 }
 

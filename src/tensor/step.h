@@ -5,8 +5,8 @@
  *
  * What a step took is kept for the next one: the second step of the same shapes allocates nothing.
  *
- * In validate mode tensors carry places (tensor/places.h) and every operation checks its rule. An operation
- * none of whose inputs has places is local and not checked. In production places are never looked at.
+ * In validate mode tensors carry layouts (mesh/layout.h) and every operation checks its rule. An operation
+ * none of whose inputs has a layout is local and not checked. In production layouts are never looked at.
  */
 #ifndef SW_TENSOR_STEP_H
 #define SW_TENSOR_STEP_H
@@ -45,7 +45,7 @@ sw_status sw_step_backward(sw_step *step, const sw_tensor *y, const void *d_y, s
 
 /*
  * An operation from outside: collectives. The output has a storage of its own, though its elements may be an
- * input's (sw_tensor_create with its data), and in validate mode the places that it says. The backward writes
+ * input's (sw_tensor_create with its data), and in validate mode the layout that it says. The backward writes
  * d_in[i] where it is not NULL, all of it; gradients are dense.
  */
 typedef struct sw_custom_back {

@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mesh/layout.h"
 #include "shardwright/error.h"
 #include "shardwright/model.h"
-#include "tensor/places.h"
 #include "tensor/stack.h"
+
+enum { SW_TENSOR_MAX_DIMS = SW_LAYOUT_MAX_DIMS };
 
 typedef struct sw_storage {
     void *data;
@@ -34,7 +36,7 @@ typedef struct sw_tensor {
     uint32_t n_dims;
     uint64_t dims[SW_TENSOR_MAX_DIMS];
     uint64_t strides[SW_TENSOR_MAX_DIMS];
-    const sw_places *places; /* borrowed; NULL in production, and inside local regions */
+    const sw_tensor_layout *layout; /* borrowed; NULL in production, and inside local regions */
 } sw_tensor;
 
 /* F64 of F64, F32 of everything else: parameters in a short float have gradients in F32. */

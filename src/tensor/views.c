@@ -32,7 +32,7 @@ static sw_tensor *end_view(sw_step *step, sw_tensor *view, const char *name, sw_
 /* Is there a rule to ask? First, for layouts tell more than sizes that do not fit. */
 static bool is_checked(const sw_step *step, const sw_tensor *x, uint32_t last_dim)
 {
-    return step->validates && x->places != NULL && last_dim < x->n_dims;
+    return step->validates && x->layout != NULL && last_dim < x->n_dims;
 }
 
 sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t inner)
@@ -44,7 +44,7 @@ sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64
     if (view == NULL)
         return NULL;
     if (is_checked(step, x, dim) && x->n_dims < SW_TENSOR_MAX_DIMS)
-        status = sw_rule_split(step, x, dim, inner, &view->places, &err);
+        status = sw_rule_split(step, x, dim, inner, &view->layout, &err);
     if (status == SW_OK)
         status = sw_tensor_split(view, dim, inner, &err);
     return end_view(step, view, "split", status, &err);
@@ -60,7 +60,7 @@ sw_tensor *sw_view_merge(sw_step *step, const sw_tensor *x, uint32_t dim)
     if (view == NULL)
         return NULL;
     if (dim < x->n_dims && is_checked(step, x, dim + 1))
-        status = sw_rule_merge(step, x, dim, &view->places, &err);
+        status = sw_rule_merge(step, x, dim, &view->layout, &err);
     if (status == SW_OK)
         status = sw_tensor_merge(view, dim, &is_view, &err);
     if (status == SW_OK && !is_view)
@@ -78,7 +78,7 @@ sw_tensor *sw_view_swap(sw_step *step, const sw_tensor *x, uint32_t a, uint32_t 
     if (view == NULL)
         return NULL;
     if (is_checked(step, x, a > b ? a : b))
-        status = sw_rule_swap(step, x, a, b, &view->places, &err);
+        status = sw_rule_swap(step, x, a, b, &view->layout, &err);
     if (status == SW_OK)
         status = sw_tensor_swap(view, a, b, &err);
     return end_view(step, view, "swap", status, &err);
@@ -93,7 +93,7 @@ sw_tensor *sw_view_slice(sw_step *step, const sw_tensor *x, uint32_t dim, uint64
     if (view == NULL)
         return NULL;
     if (is_checked(step, x, dim))
-        status = sw_rule_slice(step, x, dim, &(sw_range){begin, begin + length}, &view->places, &err);
+        status = sw_rule_slice(step, x, dim, &(sw_range){begin, begin + length}, &view->layout, &err);
     if (status == SW_OK)
         status = sw_tensor_cut(view, dim, begin, length, &err);
     return end_view(step, view, "slice", status, &err);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dtensor/layout.h"
+#include "dtensor/share.h"
 #include "gen.h"
 
 enum {

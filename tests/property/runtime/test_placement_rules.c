@@ -67,32 +67,34 @@ typedef struct global {
     double values[MOST_ELEMS]; /* whole numbers too */
 } global;
 
-static sw_places places_for(const ranks *r, const global *x, const sw_placement *on)
+static sw_tensor_layout layout_for(const ranks *r, const global *x, const sw_placement *on)
 {
-    sw_places places = {.n_axes = r->n_axes, .n_dims = x->n_dims};
+    sw_grid grid = {.n_axes = r->n_axes};
+    sw_tensor_layout layout;
+    sw_error err = {0};
 
-    memcpy(places.dims, x->dims, sizeof places.dims);
     for (uint32_t k = 0; k < r->n_axes; k++) {
-        places.axis[k] = k + 1 == r->n_axes ? SW_AXIS_TP : SW_AXIS_CP;
-        places.size[k] = r->size[k];
-        places.on[k] = on[k];
+        grid.axis[k] = k + 1 == r->n_axes ? SW_AXIS_TP : SW_AXIS_CP;
+        grid.size[k] = r->size[k];
     }
-    return places;
+    if (sw_tensor_layout_make(&layout, &grid, x->n_dims, x->dims, on, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    return layout;
 }
 
 /* Rows of each dim that a rank holds: one stretch each, cut in the order of the axes. */
-static void held(const sw_places *places, const ranks *r, uint32_t rank, sw_range *rows)
+static void held(const sw_tensor_layout *layout, const ranks *r, uint32_t rank, sw_range *rows)
 {
-    for (uint32_t d = 0; d < places->n_dims; d++)
-        rows[d] = (sw_range){0, places->dims[d]};
-    for (uint32_t k = 0; k < places->n_axes; k++) {
-        const sw_placement *on = &places->on[k];
+    for (uint32_t d = 0; d < layout->n_dims; d++)
+        rows[d] = (sw_range){0, layout->dims[d]};
+    for (uint32_t k = 0; k < layout->grid.n_axes; k++) {
+        const sw_placement *on = &layout->on[k];
         uint32_t n_pieces = 0;
         sw_range piece = {0, 0};
         if (on->kind != SW_PLACE_SHARD)
             continue;
         sw_range *all = &rows[on->dim];
-        assert_int_equal(sw_shard_pieces(on, all->end - all->begin, places->size[k], coord(r, rank, k),
+        assert_int_equal(sw_shard_pieces(on, all->end - all->begin, layout->grid.size[k], coord(r, rank, k),
                                          &piece, 1, &n_pieces, NULL),
                          SW_OK);
         *all = n_pieces == 0 ? (sw_range){all->end, all->end}
@@ -116,13 +118,13 @@ static double share_of(uint64_t element, uint32_t axis, uint32_t index, uint32_t
     return 1 - sum;
 }
 
-static double share(const sw_places *places, const ranks *r, uint32_t rank, uint64_t element)
+static double share(const sw_tensor_layout *layout, const ranks *r, uint32_t rank, uint64_t element)
 {
     double factor = 1;
 
-    for (uint32_t k = 0; k < places->n_axes; k++) {
-        if (places->on[k].kind == SW_PLACE_PARTIAL)
-            factor *= share_of(element, k, coord(r, rank, k), places->size[k]);
+    for (uint32_t k = 0; k < layout->grid.n_axes; k++) {
+        if (sw_tensor_layout_kind(layout, k) == SW_PLACE_PARTIAL)
+            factor *= share_of(element, k, coord(r, rank, k), layout->grid.size[k]);
     }
     return factor;
 }
@@ -168,7 +170,7 @@ static uint64_t visit(const global *x, const sw_range *rows, visit_fn *each, voi
 
 typedef struct filling {
     const global *x;
-    const sw_places *places;
+    const sw_tensor_layout *layout;
     const ranks *r;
     uint32_t rank;
     void *to;
@@ -181,22 +183,22 @@ static void fill_element(uint64_t element, uint64_t local, void *with)
     if (f->x->is_number)
         ((int32_t *)f->to)[local] = (int32_t)f->x->values[element];
     else
-        ((double *)f->to)[local] = f->x->values[element] * share(f->places, f->r, f->rank, element);
+        ((double *)f->to)[local] = f->x->values[element] * share(f->layout, f->r, f->rank, element);
 }
 
-static sw_tensor *shard_of(const global *x, const sw_places *places, const ranks *r, uint32_t rank)
+static sw_tensor *shard_of(const global *x, const sw_tensor_layout *layout, const ranks *r, uint32_t rank)
 {
     sw_range rows[SW_TENSOR_MAX_DIMS] = {
         {0, 0}
     };
     uint64_t dims[SW_TENSOR_MAX_DIMS] = {0};
 
-    held(places, r, rank, rows);
+    held(layout, r, rank, rows);
     for (uint32_t d = 0; d < x->n_dims; d++)
         dims[d] = rows[d].end - rows[d].begin;
     sw_tensor *made = sw_step_tensor(step, x->is_number ? SW_DTYPE_I32 : SW_DTYPE_F64, x->n_dims, dims);
     assert_non_null(made);
-    filling f = {x, places, r, rank, sw_tensor_data(made)};
+    filling f = {x, layout, r, rank, sw_tensor_data(made)};
     visit(x, rows, fill_element, &f);
     return made;
 }
@@ -220,7 +222,7 @@ static void keep_result(results *all, uint32_t rank, const sw_tensor *y)
 typedef struct comparing {
     const results *all;
     const global *y;
-    const sw_places *places;
+    const sw_tensor_layout *layout;
     const ranks *r;
     uint32_t rank;
     bool is_same;
@@ -229,8 +231,9 @@ typedef struct comparing {
 /* Ranks that differ from this one only on axes of summands. */
 static bool adds_to(const comparing *c, uint32_t other)
 {
-    for (uint32_t k = 0; k < c->places->n_axes; k++) {
-        if (c->places->on[k].kind != SW_PLACE_PARTIAL && coord(c->r, other, k) != coord(c->r, c->rank, k))
+    for (uint32_t k = 0; k < c->layout->grid.n_axes; k++) {
+        if (sw_tensor_layout_kind(c->layout, k) != SW_PLACE_PARTIAL &&
+            coord(c->r, other, k) != coord(c->r, c->rank, k))
             return false;
     }
     return true;
@@ -247,14 +250,14 @@ static void compare_element(uint64_t element, uint64_t local, void *with)
         c->is_same = false;
 }
 
-static bool are_shards(const results *all, const global *y, const sw_places *places, const ranks *r)
+static bool are_shards(const results *all, const global *y, const sw_tensor_layout *layout, const ranks *r)
 {
     for (uint32_t rank = 0; rank < n_ranks(r); rank++) {
         sw_range rows[SW_TENSOR_MAX_DIMS] = {
             {0, 0}
         };
-        comparing c = {all, y, places, r, rank, true};
-        held(places, r, rank, rows);
+        comparing c = {all, y, layout, r, rank, true};
+        held(layout, r, rank, rows);
         for (uint32_t d = 0; d < y->n_dims; d++) {
             if (all->dims[rank][d] != rows[d].end - rows[d].begin)
                 return false;
@@ -327,18 +330,18 @@ static void make_global(subject *s, uint32_t i, gen *g)
 }
 
 /* The part of a vocabulary begins where the rank's rows do. */
-static void set_first(tensor_case *c, const subject *s, const sw_places *places, const ranks *r,
+static void set_first(tensor_case *c, const subject *s, const sw_tensor_layout *layout, const ranks *r,
                       uint32_t rank)
 {
     sw_range rows[SW_TENSOR_MAX_DIMS];
 
     if (s->op->op != SW_OP_EMBEDDING_PART)
         return;
-    held(&places[1], r, rank, rows);
+    held(&layout[1], r, rank, rows);
     c->first = (int64_t)rows[0].begin;
 }
 
-static sw_tensor *run_on(const subject *s, const sw_places *places, const ranks *r, uint32_t rank,
+static sw_tensor *run_on(const subject *s, const sw_tensor_layout *layout, const ranks *r, uint32_t rank,
                          bool with_places)
 {
     const sw_tensor *in[SW_MAX_INPUTS] = {NULL};
@@ -348,11 +351,11 @@ static sw_tensor *run_on(const subject *s, const sw_places *places, const ranks 
     for (uint32_t i = 0; i < s->signature->n_inputs; i++) {
         if (!s->is_given[i])
             continue;
-        sw_tensor *shard = shard_of(&s->in[i], &places[i], r, rank);
-        shard->places = with_places ? &places[i] : NULL;
+        sw_tensor *shard = shard_of(&s->in[i], &layout[i], r, rank);
+        shard->layout = with_places ? &layout[i] : NULL;
         in[i] = shard;
     }
-    set_first(&c, s, places, r, rank);
+    set_first(&c, s, layout, r, rank);
     return s->op->run(step, in, &c);
 }
 
@@ -411,7 +414,7 @@ static void make_subject(subject *s, const tensor_op *op, uint64_t seed)
         1, {1, 1}
     };
     const sw_placement whole = {.kind = SW_PLACE_REPLICATE};
-    sw_places places[SW_MAX_INPUTS];
+    sw_tensor_layout layout[SW_MAX_INPUTS];
     gen g = {seed, seed * 31 + 3};
     sw_error err = {0};
 
@@ -430,9 +433,9 @@ static void make_subject(subject *s, const tensor_op *op, uint64_t seed)
         /* Optional ones come and go together: layer_norm has no bias without a weight. */
         s->is_given[i] = !s->signature->values[i].is_optional || seed % 3 != 0;
         make_global(s, i, &g);
-        places[i] = places_for(&one, &s->in[i], &whole);
+        layout[i] = layout_for(&one, &s->in[i], &whole);
     }
-    const sw_tensor *y = run_on(s, places, &one, 0, false);
+    const sw_tensor *y = run_on(s, layout, &one, 0, false);
     if (y == NULL) {
         SW_IGNORE(sw_step_status(step, &err));
         fail_msg("%s", err.what);
@@ -473,35 +476,34 @@ static uint32_t find_outputs(const subject *s, const results *all, const ranks *
 
     for (uint32_t i = 0; i < (r->n_axes == 2 ? n * n : n); i++) {
         sw_placement on[2] = {s->choices[SW_MAX_INPUTS][i % n], s->choices[SW_MAX_INPUTS][i / n % n]};
-        sw_places places = places_for(r, &s->out, on);
-        fits[i] = are_shards(all, &s->out, &places, r);
+        sw_tensor_layout layout = layout_for(r, &s->out, on);
+        fits[i] = are_shards(all, &s->out, &layout, r);
         found += fits[i];
     }
     return found;
 }
 
-static bool is_among(const subject *s, const sw_places *places, const ranks *r, const bool *fits)
+static bool is_among(const subject *s, const sw_tensor_layout *layout, const ranks *r, const bool *fits)
 {
     uint32_t n = s->n_choices[SW_MAX_INPUTS];
 
     for (uint32_t i = 0; i < (r->n_axes == 2 ? n * n : n); i++) {
-        bool is_same = sw_placement_equal(&places->on[0], &s->choices[SW_MAX_INPUTS][i % n]);
-        if (r->n_axes == 2)
-            is_same &= sw_placement_equal(&places->on[1], &s->choices[SW_MAX_INPUTS][i / n]);
-        if (is_same && fits[i])
-            return memcmp(places->dims, s->out.dims, sizeof s->out.dims) == 0;
+        sw_placement on[2] = {s->choices[SW_MAX_INPUTS][i % n], s->choices[SW_MAX_INPUTS][i / n % n]};
+        sw_tensor_layout choice = layout_for(r, &s->out, on);
+        if (fits[i] && sw_tensor_layout_equal(layout, &choice))
+            return true;
     }
     return false;
 }
 
-static void tell(const subject *s, const sw_places *places, const char *what)
+static void tell(const subject *s, const sw_tensor_layout *layout, const char *what)
 {
     (void)fprintf(stderr, "%s: %s:\n", sw_operations[s->op->op].name, what);
     for (uint32_t i = 0; i < s->signature->n_inputs; i++) {
-        char text[SW_PLACES_TEXT];
+        char text[SW_TENSOR_LAYOUT_TEXT];
         char shape[SW_SHAPE_TEXT];
-        sw_places_text(&places[i], text);
-        sw_shape_text(places[i].n_dims, places[i].dims, shape);
+        sw_tensor_layout_text(&layout[i], text);
+        sw_shape_text(layout[i].n_dims, layout[i].dims, shape);
         if (s->is_given[i])
             (void)fprintf(stderr, "  %s %s\n", shape, text);
     }
@@ -524,17 +526,17 @@ static bool check_layout(const subject *s, const ranks *r, sw_placement (*on)[2]
 {
     static results all;
     bool fits[MOST_CHOICES * MOST_CHOICES] = {false};
-    sw_places places[SW_MAX_INPUTS];
+    sw_tensor_layout layout[SW_MAX_INPUTS];
     sw_error err = {0};
 
     *is_possible = false;
     if (!is_spelled_well(s, r, on))
         return true;
     for (uint32_t i = 0; i < s->signature->n_inputs; i++)
-        places[i] = places_for(r, &s->in[i], on[i]);
+        layout[i] = layout_for(r, &s->in[i], on[i]);
     *is_possible = true;
     for (uint32_t rank = 0; rank < n_ranks(r) && *is_possible; rank++) {
-        const sw_tensor *y = run_on(s, places, r, rank, false);
+        const sw_tensor *y = run_on(s, layout, r, rank, false);
         *is_possible = y != NULL && y->n_dims == s->out.n_dims;
         if (*is_possible)
             keep_result(&all, rank, y);
@@ -542,17 +544,17 @@ static bool check_layout(const subject *s, const ranks *r, sw_placement (*on)[2]
     *is_possible = *is_possible && find_outputs(s, &all, r, fits) > 0;
 
     sw_step_validate(step, true);
-    const sw_tensor *y = run_on(s, places, r, 0, true);
+    const sw_tensor *y = run_on(s, layout, r, 0, true);
     sw_step_validate(step, false);
     sw_status status = sw_step_status(step, &err);
     if (y == NULL && *is_possible) {
-        tell(s, places, err.what);
+        tell(s, layout, err.what);
         return false;
     }
-    if (y != NULL && (!*is_possible || !is_among(s, y->places, r, fits))) {
-        char text[SW_PLACES_TEXT];
-        sw_places_text(y->places, text);
-        tell(s, places, text);
+    if (y != NULL && (!*is_possible || !is_among(s, y->layout, r, fits))) {
+        char text[SW_TENSOR_LAYOUT_TEXT];
+        sw_tensor_layout_text(y->layout, text);
+        tell(s, layout, text);
         return false;
     }
     bool names_it = is_view(s->op) || strstr(err.what, sw_operations[s->op->op].name) == err.what;

@@ -44,41 +44,37 @@ static int begin_validating(void **state)
 /* A tensor of these whole dims ("24 8") over cp=2, tp=4, as rank 0 holds it, filled with zeros. */
 static sw_tensor *held(sw_dtype dtype, const char *dims, sw_placement on_cp, sw_placement on_tp)
 {
-    sw_places *places = sw_stack_take(sw_step_stack(step), sizeof *places);
-    uint64_t local[SW_TENSOR_MAX_DIMS] = {0};
-    char *end = NULL;
-
-    *places = (sw_places){
+    static const sw_grid grid = {
         2, {SW_AXIS_CP, SW_AXIS_TP},
-         {2,          4},
-         {on_cp,on_tp},
-         0, {0     }
+         {2,          4         }
     };
-    for (; *dims != '\0'; dims = end) {
-        local[places->n_dims] = strtoull(dims, &end, 10);
-        places->dims[places->n_dims] = local[places->n_dims];
-        places->n_dims++;
-    }
-    for (uint32_t k = 0; k < 2; k++) {
-        uint64_t *rows = &local[places->on[k].dim];
-        if (places->on[k].kind == SW_PLACE_SHARD)
-            *rows = sw_shard_local_extent(&places->on[k], *rows, places->size[k], 0);
-    }
-    sw_tensor *x = sw_step_tensor(step, dtype, places->n_dims, local);
+    const sw_placement on[2] = {on_cp, on_tp};
+    sw_tensor_layout *layout = sw_stack_take(sw_step_stack(step), sizeof *layout);
+    uint64_t extents[SW_TENSOR_MAX_DIMS] = {0};
+    uint32_t n_dims = 0;
+    char *end = NULL;
+    sw_error err = {0};
+
+    for (; *dims != '\0'; dims = end)
+        extents[n_dims++] = strtoull(dims, &end, 10);
+    if (sw_tensor_layout_make(layout, &grid, n_dims, extents, on, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    sw_tensor_layout_local(layout, (sw_grid_coord){{0}}, extents);
+    sw_tensor *x = sw_step_tensor(step, dtype, n_dims, extents);
     assert_non_null(x);
     memset(sw_tensor_data(x), 0, x->storage->n_elems * sw_elem_bytes(dtype));
-    x->places = places;
+    x->layout = layout;
     return x;
 }
 
-static void expect_places(const sw_tensor *y, const char *expected)
+static void expect_layout(const sw_tensor *y, const char *expected)
 {
-    char text[SW_PLACES_TEXT];
+    char text[SW_TENSOR_LAYOUT_TEXT];
     sw_error err = {0};
 
     if (sw_step_status(step, &err) != SW_OK)
         fail_msg("%s", err.what);
-    sw_places_text(y->places, text);
+    sw_tensor_layout_text(y->layout, text);
     assert_string_equal(text, expected);
 }
 
@@ -101,11 +97,11 @@ static void a_column_and_a_row_layer_make_summands(void **state)
 
     (void)state;
     const sw_tensor *h = sw_op_activate(step, sw_op_linear(step, x, up, bias), SW_ACT_SILU);
-    expect_places(h, "cp=S(1) tp=S(2)");
-    assert_int_equal(h->places->dims[2], 12);
+    expect_layout(h, "cp=S(1) tp=S(2)");
+    assert_int_equal(h->layout->dims[2], 12);
     const sw_tensor *y = sw_op_linear(step, h, down, NULL);
-    expect_places(y, "cp=S(1) tp=P");
-    assert_int_equal(y->places->dims[1], 6);
+    expect_layout(y, "cp=S(1) tp=P");
+    assert_int_equal(y->layout->dims[1], 6);
     expect_refusal(
         sw_op_activate(step, y, SW_ACT_SILU),
         "activate: x cp=S(1) tp=P: not without communication over tp: x is a summand, in which the "
@@ -167,15 +163,15 @@ static void a_fused_projection_is_sliced_at_its_segments_and_attended(void **sta
 
     (void)state;
     const sw_tensor *all = sw_op_linear(step, x, weight, NULL);
-    expect_places(all, "cp=R tp=S(2;seg=16+4r2+4r2)");
+    expect_layout(all, "cp=R tp=S(2;seg=16+4r2+4r2)");
     const sw_tensor *q = sw_view_split(step, sw_view_slice(step, all, 2, 0, 4), 2, 2);
-    expect_places(q, "cp=R tp=S(2)");
+    expect_layout(q, "cp=R tp=S(2)");
     const sw_tensor *k = sw_view_split(step, sw_view_slice(step, all, 2, 4, 2), 2, 2);
-    expect_places(k, "cp=R tp=S(2;rep=2)");
+    expect_layout(k, "cp=R tp=S(2;rep=2)");
     const sw_tensor *v = sw_view_split(step, sw_view_slice(step, all, 2, 6, 2), 2, 2);
     const sw_tensor *y = sw_op_attention(step, q, k, v, &args);
-    expect_places(y, "cp=R tp=S(2)");
-    expect_places(sw_view_merge(step, y, 2), "cp=R tp=S(2)");
+    expect_layout(y, "cp=R tp=S(2)");
+    expect_layout(sw_view_merge(step, y, 2), "cp=R tp=S(2)");
     expect_refusal(
         sw_view_slice(step, all, 2, 0, 3),
         "slice: dim 2 of x cp=R tp=S(2;seg=16+4r2+4r2): not without communication: it is cut, and the "
@@ -213,7 +209,7 @@ static void heads_that_ranks_hold_parts_of_are_not_split(void **state)
     const sw_tensor *x = held(SW_DTYPE_F32, "2 24", R, S(1));
 
     (void)state;
-    expect_places(sw_view_split(step, x, 1, 3), "cp=R tp=S(1)");
+    expect_layout(sw_view_split(step, x, 1, 3), "cp=R tp=S(1)");
     expect_refusal(sw_view_split(step, x, 1, 4),
                    "split: dim 1 of x cp=R tp=S(1): not without communication: ranks "
                    "do not hold whole rows, or not those of an even cut");
@@ -225,8 +221,8 @@ static void dims_are_merged_only_where_the_outer_one_is_cut(void **state)
     const sw_tensor *inner = held(SW_DTYPE_F32, "8 6 5", S(1), R);
 
     (void)state;
-    expect_places(sw_view_merge(step, outer, 0), "cp=R tp=S(0)");
-    expect_places(sw_view_swap(step, outer, 0, 2), "cp=R tp=S(2)");
+    expect_layout(sw_view_merge(step, outer, 0), "cp=R tp=S(0)");
+    expect_layout(sw_view_swap(step, outer, 0, 2), "cp=R tp=S(2)");
     expect_refusal(sw_view_merge(step, inner, 0),
                    "merge: dim 0 of x cp=S(1) tp=R: not without communication: the inner dim is cut");
 }
@@ -238,7 +234,7 @@ static void an_input_without_a_layout_beside_others_is_refused(void **state)
 
     (void)state;
     const sw_tensor *bare = sw_step_tensor(step, SW_DTYPE_F32, 2, dims);
-    assert_null(sw_op_softmax(step, bare)->places); /* a local region */
+    assert_null(sw_op_softmax(step, bare)->layout); /* a local region */
     expect_refusal(sw_op_add(step, x, bare), "add: b has no layout, others have");
 }
 
@@ -246,11 +242,11 @@ static void layouts_over_other_axes_are_refused(void **state)
 {
     const sw_tensor *x = held(SW_DTYPE_F32, "6 8", R, R);
     sw_tensor *other = held(SW_DTYPE_F32, "6 8", R, R);
-    sw_places places = *other->places;
+    sw_tensor_layout layout = *other->layout;
 
     (void)state;
-    places.axis[0] = SW_AXIS_DP;
-    other->places = &places;
+    layout.grid.axis[0] = SW_AXIS_DP;
+    other->layout = &layout;
     expect_refusal(sw_op_add(step, x, other), "add: the layout of b is over other axes or dims");
 }
 
@@ -275,10 +271,10 @@ static void production_never_looks_at_layouts(void **state)
     sw_step_validate(step, false);
     sw_tensor *x = sw_step_tensor(step, SW_DTYPE_F32, 2, dims);
     memset(sw_tensor_data(x), 0, 6 * 8 * sizeof(float));
-    x->places = (const sw_places *)(uintptr_t)64;
+    x->layout = (const sw_tensor_layout *)(uintptr_t)64;
     const sw_tensor *y = sw_op_softmax(step, sw_view_merge(step, sw_view_split(step, x, 1, 4), 0));
     assert_non_null(y);
-    assert_null(y->places);
+    assert_null(y->layout);
 }
 
 int main(void)

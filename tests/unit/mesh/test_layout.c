@@ -1,14 +1,13 @@
-/* Layouts: what ranks hold when axes share a dim, what is refused, layouts of gradients. */
+/* Layouts: one spelling, what is refused, grids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/status.h"
-#include "dtensor/layout.h"
+#include "mesh/layout.h"
 
 #define R                                                                                                    \
     {                                                                                                        \
@@ -45,50 +44,6 @@ static void assert_refused(const sw_grid *grid, uint32_t n_dims, const uint64_t 
     sw_error err = {0};
     assert_int_equal(sw_tensor_layout_make(&layout, grid, n_dims, dims, places, &err), status);
     assert_string_equal(err.what, what);
-}
-
-static sw_range only_range(const sw_tensor_layout *layout, uint32_t cp, uint32_t tp)
-{
-    sw_arena *arena = sw_arena_create(0);
-    const sw_share all = {.holder = {{cp, tp}}};
-    sw_rows rows;
-    assert_int_equal(sw_tensor_layout_rows(&rows, layout, 1, &all, arena, NULL), SW_OK);
-    assert_true(rows.n <= 1);
-    sw_range range = rows.n == 0 ? (sw_range){0, 0} : rows.ranges[0];
-    sw_arena_destroy(arena);
-    return range;
-}
-
-static void the_outer_axis_cuts_first(void **state)
-{
-    (void)state;
-    const sw_placement both[] = {S(1), S(-1)};
-    sw_tensor_layout layout = make(&cp_tp, both);
-    /* 13 rows over cp: 7 and 6; each of them over tp: 3, 3, 1 and 2, 2, 2 */
-    const sw_range expected[2][3] = {
-        {{0, 3}, {3, 6},  {6, 7}  },
-        {{7, 9}, {9, 11}, {11, 13}}
-    };
-    for (uint32_t cp = 0; cp < 2; cp++) {
-        for (uint32_t tp = 0; tp < 3; tp++) {
-            sw_range found = only_range(&layout, cp, tp);
-            assert_int_equal(found.begin, expected[cp][tp].begin);
-            assert_int_equal(found.end, expected[cp][tp].end);
-        }
-    }
-    uint64_t local[SW_LAYOUT_MAX_DIMS];
-    sw_tensor_layout_local(&layout,
-                           (sw_grid_coord){
-                               {0, 2}
-    },
-                           local);
-    assert_int_equal(local[0], 4);
-    assert_int_equal(local[1], 1);
-    assert_int_equal(sw_tensor_layout_elems(&layout,
-                                            (sw_grid_coord){
-                                                {0, 2}
-    }),
-                     4);
 }
 
 static void one_layout_has_one_spelling(void **state)
@@ -182,41 +137,43 @@ static void a_grid_has_the_sizes_and_the_order_of_the_mesh(void **state)
     sw_mesh_destroy(mesh);
 }
 
-static void gradients_are_laid_out_by_the_one_logical_loss(void **state)
+static void a_layout_is_told_as_a_plan_writes_it(void **state)
 {
     (void)state;
-    const sw_placement places[] = {P, R};
+    const sw_placement places[] = {P, S(-1)};
     sw_tensor_layout layout = make(&cp_tp, places);
-    sw_tensor_layout gradient;
-    sw_tensor_layout_gradient(&gradient, &layout, 0);
-    assert_false(gradient.is_summed[0]); /* of P is R */
-    assert_false(gradient.is_summed[1]); /* of R is R */
-    sw_tensor_layout_gradient(&gradient, &layout, 3);
-    assert_false(gradient.is_summed[0]);
-    assert_true(gradient.is_summed[1]); /* but for a split consumer P */
+    char told[SW_TENSOR_LAYOUT_TEXT];
 
-    const sw_segment segments[] = {
-        {9, 1, 1},
-        {4, 1, 3}
-    };
-    const sw_cut cut = {1, 2, segments};
-    const sw_placement shards[] = {
-        S(0), {SW_PLACE_SHARD, 1, &cut}
-    };
-    layout = make(&cp_tp, shards);
-    sw_tensor_layout_gradient(&gradient, &layout, 3);
-    assert_false(gradient.is_summed[0]); /* of S is S */
-    assert_true(gradient.is_summed[1]);  /* replicas that were used for different things */
+    sw_tensor_layout_text(&layout, told);
+    assert_string_equal(told, "cp=P tp=S(1)");
+    assert_int_equal(sw_tensor_layout_kind(&layout, 0), SW_PLACE_PARTIAL);
+    assert_int_equal(sw_tensor_layout_kind(&layout, 1), SW_PLACE_SHARD);
+}
+
+static void grids_are_equal_by_axes_and_sizes(void **state)
+{
+    (void)state;
+    sw_grid other = cp_tp;
+
+    assert_true(sw_grid_equal(&cp_tp, &other));
+    other.size[1] = 4;
+    assert_false(sw_grid_equal(&cp_tp, &other));
+    other = cp_tp;
+    other.axis[0] = SW_AXIS_DP;
+    assert_false(sw_grid_equal(&cp_tp, &other));
+    other = cp_tp;
+    other.n_axes = 1;
+    assert_false(sw_grid_equal(&cp_tp, &other));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_outer_axis_cuts_first),
         cmocka_unit_test(one_layout_has_one_spelling),
         cmocka_unit_test(a_layout_that_does_not_fit_is_refused_with_the_reason),
         cmocka_unit_test(a_grid_has_the_sizes_and_the_order_of_the_mesh),
-        cmocka_unit_test(gradients_are_laid_out_by_the_one_logical_loss),
+        cmocka_unit_test(a_layout_is_told_as_a_plan_writes_it),
+        cmocka_unit_test(grids_are_equal_by_axes_and_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

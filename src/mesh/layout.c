@@ -1,10 +1,12 @@
 /*
- * Layouts (dtensor/layout.h): one walk over the axes that cut a dim answers every question. It keeps what the
+ * Layouts (mesh/layout.h): one walk over the axes that cut a dim answers every question. It keeps what the
  * axes so far have left to the rank; the next axis cuts the rows of that, counted from 0.
  */
-#include "dtensor/layout.h"
+#include "mesh/layout.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/status.h"
@@ -39,6 +41,17 @@ sw_status sw_grid_of_mesh(sw_grid *out, const sw_mesh *mesh, const sw_axis *axes
     }
     *out = grid;
     return SW_OK;
+}
+
+bool sw_grid_equal(const sw_grid *a, const sw_grid *b)
+{
+    if (a->n_axes != b->n_axes)
+        return false;
+    for (uint32_t i = 0; i < a->n_axes; i++) {
+        if (a->axis[i] != b->axis[i] || a->size[i] != b->size[i])
+            return false;
+    }
+    return true;
 }
 
 uint32_t sw_grid_ranks(const sw_grid *grid, uint32_t axes)
@@ -239,32 +252,17 @@ bool sw_tensor_layout_same_on(const sw_tensor_layout *a, const sw_tensor_layout 
 
 bool sw_tensor_layout_equal(const sw_tensor_layout *a, const sw_tensor_layout *b)
 {
-    if (a->grid.n_axes != b->grid.n_axes || a->n_dims != b->n_dims)
+    if (!sw_grid_equal(&a->grid, &b->grid) || a->n_dims != b->n_dims)
         return false;
     for (uint32_t d = 0; d < a->n_dims; d++) {
         if (a->dims[d] != b->dims[d])
             return false;
     }
     for (uint32_t i = 0; i < a->grid.n_axes; i++) {
-        if (a->grid.axis[i] != b->grid.axis[i] || a->grid.size[i] != b->grid.size[i] ||
-            !sw_tensor_layout_same_on(a, b, i))
+        if (!sw_tensor_layout_same_on(a, b, i))
             return false;
     }
     return true;
-}
-
-/* ---- gradients ---- */
-
-void sw_tensor_layout_gradient(sw_tensor_layout *out, const sw_tensor_layout *layout, uint32_t split)
-{
-    sw_tensor_layout gradient = *layout;
-
-    for (uint32_t a = 0; a < layout->grid.n_axes; a++) {
-        bool has_copies =
-            !layout->is_summed[a] && sw_shard_replicas(&layout->on[a], layout->grid.size[a]) != 1;
-        gradient.is_summed[a] = has_copies && (split >> a & 1) != 0;
-    }
-    *out = gradient;
 }
 
 /* ---- what a rank holds ---- */
@@ -286,58 +284,23 @@ uint64_t sw_tensor_layout_elems(const sw_tensor_layout *layout, sw_grid_coord at
     return elems;
 }
 
-/* The rows, counted in what is left of the dim, that the placement of one axis leaves, or gives a reader. */
-static sw_status cut(sw_rows *out, const sw_placement *placement, uint64_t extent, uint32_t parts,
-                     sw_rank_pair ranks, bool is_chosen, sw_arena *arena, sw_error *err)
-{
-    uint32_t capacity = sw_shard_pieces_bound(placement);
-    sw_range *pieces = sw_arena_zero(arena, capacity, sizeof *pieces);
+/* ---- telling ---- */
 
-    *out = (sw_rows){.ranges = pieces};
-    if (pieces == NULL)
-        return sw_arena_fail(arena, "the rows of a layout", err);
-    if (is_chosen)
-        SW_TRY(sw_shard_pieces_for(placement, extent, parts, ranks, pieces, capacity, &out->n, err));
-    else
-        SW_TRY(sw_shard_pieces(placement, extent, parts, ranks.holder, pieces, capacity, &out->n, err));
-    for (uint32_t i = 0; i < out->n; i++)
-        out->count += pieces[i].end - pieces[i].begin;
-    return SW_OK;
+sw_placement_kind sw_tensor_layout_kind(const sw_tensor_layout *layout, uint32_t axis)
+{
+    return layout->is_summed[axis] ? SW_PLACE_PARTIAL : layout->on[axis].kind;
 }
 
-sw_status sw_tensor_layout_rows(sw_rows *out, const sw_tensor_layout *layout, uint32_t dim,
-                                const sw_share *share, sw_arena *arena, sw_error *err)
+void sw_tensor_layout_text(const sw_tensor_layout *layout, char text[SW_TENSOR_LAYOUT_TEXT])
 {
-    sw_rows held;
-    sw_rows given;
-
-    SW_TRY(sw_rows_whole(&held, layout->dims[dim], arena, err));
-    given = held;
-    for (uint32_t a = 0; a < layout->grid.n_axes; a++) {
-        sw_rank_pair ranks = {share->holder.at[a], share->reader.at[a]};
-        bool is_chosen = (share->chosen >> a & 1) != 0;
-        uint32_t parts = layout->grid.size[a];
-        sw_rows pieces;
-        sw_rows chosen;
-        if (layout->on[a].kind != SW_PLACE_SHARD || (uint32_t)layout->on[a].dim != dim)
-            continue;
-        uint64_t left = held.count;
-        SW_TRY(cut(&pieces, &layout->on[a], left, parts, ranks, is_chosen, arena, err));
-        SW_TRY(sw_rows_pick(&chosen, &held, &pieces, arena, err));
-        SW_TRY(sw_rows_meet(&given, &given, &chosen, arena, err));
-        SW_TRY(cut(&pieces, &layout->on[a], left, parts, ranks, false, arena, err));
-        SW_TRY(sw_rows_pick(&held, &held, &pieces, arena, err));
+    text[0] = '\0';
+    for (uint32_t i = 0; i < layout->grid.n_axes; i++) {
+        sw_placement placement = layout->on[i];
+        char on[64];
+        size_t at = strlen(text);
+        placement.kind = sw_tensor_layout_kind(layout, i);
+        (void)sw_placement_text(&placement, on, sizeof on);
+        (void)snprintf(text + at, SW_TENSOR_LAYOUT_TEXT - at, "%s%s=%s", i == 0 ? "" : " ",
+                       sw_axis_name(layout->grid.axis[i]), on);
     }
-    *out = given;
-    return SW_OK;
-}
-
-bool sw_tensor_layout_shares(const sw_tensor_layout *layout, const sw_share *share)
-{
-    for (uint32_t a = 0; a < layout->grid.n_axes; a++) {
-        bool is_chosen = (share->chosen >> a & 1) != 0;
-        if (is_chosen && layout->on[a].kind != SW_PLACE_SHARD && share->holder.at[a] != share->reader.at[a])
-            return false;
-    }
-    return true;
 }

@@ -4,21 +4,18 @@
  * several axes cut is cut in the order of the grid, each axis cutting what the one before has left: with
  * cp=S(1), tp=S(1) rank (c, t) holds piece t of piece c.
  *
- * What a rank holds is a product of one set of rows a dim (dtensor/rows.h). Pure arithmetic, same on all
- * ranks.
+ * What a rank holds is a product of one set of rows a dim. Pure arithmetic, same on all ranks.
  *
  * Invariant of a layout that was made: dims of shards are not negative, every cut fits what it cuts on every
  * rank, and there is one spelling: an axis of one rank is R, replicas over a whole axis are R, P is R with
  * `is_summed`.
  */
-#ifndef SW_DTENSOR_LAYOUT_H
-#define SW_DTENSOR_LAYOUT_H
+#ifndef SW_MESH_LAYOUT_H
+#define SW_MESH_LAYOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "dtensor/rows.h"
 #include "shardwright/mesh.h"
 
 enum { SW_GRID_MAX_AXES = 3, SW_LAYOUT_MAX_DIMS = 5 };
@@ -37,6 +34,8 @@ typedef struct sw_grid_coord {
 /* The grid of these axes of a mesh, which stand in its order. SW_E_ARGUMENT, SW_E_LIMIT. */
 sw_status sw_grid_of_mesh(sw_grid *out, const sw_mesh *mesh, const sw_axis *axes, uint32_t n_axes,
                           sw_error *err);
+
+bool sw_grid_equal(const sw_grid *a, const sw_grid *b);
 
 /* Ranks of the sub-grid of the axes whose bit is set in `axes`, and the coordinate of the i-th of them, outer
  * axes first; other axes stay as in `at`. The bit of axis 0 is 1. */
@@ -68,33 +67,15 @@ bool sw_tensor_layout_fits(const sw_tensor_layout *layout);
 bool sw_tensor_layout_equal(const sw_tensor_layout *a, const sw_tensor_layout *b);
 bool sw_tensor_layout_same_on(const sw_tensor_layout *a, const sw_tensor_layout *b, uint32_t axis);
 
-/*
- * The layout of the gradient of a tensor, under one logical loss: that of S is S, of P is R, of R is R. Where
- * the consumer is split over an axis (its bit in `split`), ranks that hold the same have used it for
- * different things, and their gradients are summands: that of R is P.
- */
-void sw_tensor_layout_gradient(sw_tensor_layout *out, const sw_tensor_layout *layout, uint32_t split);
-
 /* Extents of the local tensor at a coordinate, and its elements. The largest local tensor is at 0. */
 void sw_tensor_layout_local(const sw_tensor_layout *layout, sw_grid_coord at, uint64_t *dims);
 uint64_t sw_tensor_layout_elems(const sw_tensor_layout *layout, sw_grid_coord at);
 
-/*
- * What `holder` gives to `reader`. On an axis whose bit is set in `chosen` a row that several ranks hold
- * comes from one of them: the reader itself, or the one with its place among the replicas. Reader 0 gets
- * from each holder what it owns. On other axes everything that is held is given.
- */
-typedef struct sw_share {
-    sw_grid_coord holder;
-    sw_grid_coord reader;
-    uint32_t chosen;
-} sw_share;
+/* What it is on an axis: P for summands. */
+sw_placement_kind sw_tensor_layout_kind(const sw_tensor_layout *layout, uint32_t axis);
 
-/* The rows of `dim` of a share. Those that a rank holds, in their order: a share with nothing chosen. */
-sw_status sw_tensor_layout_rows(sw_rows *out, const sw_tensor_layout *layout, uint32_t dim,
-                                const sw_share *share, sw_arena *arena, sw_error *err);
-
-/* Is there a share at all: does every chosen axis that cuts no dim choose this holder? */
-bool sw_tensor_layout_shares(const sw_tensor_layout *layout, const sw_share *share);
+/* "cp=R tp=S(1)" */
+enum { SW_TENSOR_LAYOUT_TEXT = 160 };
+void sw_tensor_layout_text(const sw_tensor_layout *layout, char text[SW_TENSOR_LAYOUT_TEXT]);
 
 #endif
