@@ -11,12 +11,28 @@
 
 enum { FATAL_EXIT = 3, AWAIT_SECONDS = 5, LINE_BYTES = 1024 };
 
+/* A launcher that is told to end a job may drop what it has not yet read of a rank's output (MPICH's does).
+ */
+enum { READ_NANOSECONDS = 200 * 1000 * 1000 };
+
+static void wait_for(struct timespec left)
+{
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+_Noreturn static void end_job(void)
+{
+    MPI_Abort(MPI_COMM_WORLD, FATAL_EXIT);
+    _Exit(FATAL_EXIT); /* should it return */
+}
+
 _Noreturn static void say_and_end(const char *line, size_t length)
 {
     ssize_t n_written = write(STDERR_FILENO, line, length);
     (void)n_written; /* nobody is left to tell */
-    MPI_Abort(MPI_COMM_WORLD, FATAL_EXIT);
-    _Exit(FATAL_EXIT); /* should it return */
+    wait_for((struct timespec){0, READ_NANOSECONDS});
+    end_job();
 }
 
 void sw_fatal(const char *format, ...)
@@ -37,12 +53,8 @@ void sw_fatal(const char *format, ...)
 
 void sw_fatal_await(void)
 {
-    struct timespec left = {AWAIT_SECONDS, 0};
-
-    while (nanosleep(&left, &left) != 0) {
-    }
-    MPI_Abort(MPI_COMM_WORLD, FATAL_EXIT);
-    _Exit(FATAL_EXIT);
+    wait_for((struct timespec){AWAIT_SECONDS, 0});
+    end_job();
 }
 
 static void end_on_mpi_error(MPI_Comm *comm, int *code, ...)
