@@ -18,5 +18,6 @@ rm -rf "${scratch:?}"/*
 status=0
 build/release/bin/checkpoint_bench "$scratch" "$@" || status=$?
 [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || failed=1
-[ ! -x build/release/bin/kernel_bench ] || build/release/bin/kernel_bench "$@" || failed=1 # only with the runtime side
+# Only with the runtime side.
+[ ! -x build/release/bin/shardwright-mpi ] || build/release/bin/shardwright-mpi bench ops "$@" || failed=1
 exit "$failed"

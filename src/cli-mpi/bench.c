@@ -35,7 +35,7 @@ static uint32_t calls_for(double seconds)
     return n >= MOST_CALLS ? MOST_CALLS : n < 1 ? 1 : (uint32_t)n;
 }
 
-void sw_bench_measure(sw_bench_times *out, const sw_bench_pair *pair, uint32_t n_rounds, MPI_Comm job)
+void sw_bench_measure(sw_bench_figures *out, const sw_bench_pair *pair, uint32_t n_rounds, MPI_Comm job)
 {
     double times[2][SW_BENCH_MOST_ROUNDS]; /* ours, bare */
     double ratios[SW_BENCH_MOST_ROUNDS];
@@ -62,16 +62,4 @@ void sw_bench_measure(sw_bench_times *out, const sw_bench_pair *pair, uint32_t n
     out->ours = middle(times[0], n_rounds);
     out->bare = middle(times[1], n_rounds);
     out->ratio = middle(ratios, n_rounds);
-}
-
-bool sw_bench_is_met(const sw_bench_result *result)
-{
-    switch (result->bar_kind) {
-    case SW_BENCH_RATIO:
-        return result->times.ratio <= result->bar;
-    case SW_BENCH_SECONDS:
-        return result->times.ours <= result->bar;
-    default:
-        return true;
-    }
 }

@@ -214,7 +214,7 @@ static void set_shape(bed *b, uint64_t bytes)
 }
 
 static sw_status measure(bed *b, const struct section *s, movement m, const sw_bench_limits *limits,
-                         sw_bench_times *times, sw_error *err)
+                         sw_bench_figures *figures, sw_error *err)
 {
     sw_bench_pair pair = {.ours = run_list, .bare = movements[m].bare, .what = b};
     sw_arena *arena = NULL;
@@ -235,7 +235,7 @@ static sw_status measure(bed *b, const struct section *s, movement m, const sw_b
             status = sw_redistribution_bind(&b->made, b->comm, err);
     }
     if (status == SW_OK)
-        sw_bench_measure(times, &pair, limits->n_rounds, b->group->mpi);
+        sw_bench_measure(figures, &pair, limits->n_rounds, b->group->mpi);
     b->group->work->window = b->copies;
     sw_arena_destroy(arena);
     return status;
@@ -247,7 +247,7 @@ static bool is_judged(const struct section *s, uint32_t ranks)
 }
 
 static sw_status run_section(bed *b, const struct section *s, const sw_bench_limits *limits,
-                             sw_bench_result *results, uint32_t *n_results, sw_error *err)
+                             sw_bench_results *results, sw_error *err)
 {
     bool needs_window = s->path == IN_PLACE || s->path == COPIED;
 
@@ -256,17 +256,15 @@ static sw_status run_section(bed *b, const struct section *s, const sw_bench_lim
             if ((s->movements >> m & 1U) == 0 || *bytes > limits->most_bytes ||
                 (needs_window && b->window == NULL))
                 continue;
-            if (*n_results == SW_BENCH_MOST_RESULTS)
-                return SW_FAIL(err, SW_E_LIMIT, "", "more than %d measurements", SW_BENCH_MOST_RESULTS);
-            sw_bench_result *result = &results[(*n_results)++];
             set_shape(b, *bytes);
-            *result =
-                (sw_bench_result){.section = s->name,
-                                  .name = movements[m].name,
-                                  .bytes = (uint64_t)elems_of(b) * sizeof(float),
-                                  .bar_kind = is_judged(s, b->group->size) ? s->bar_kind : SW_BENCH_SHOWN,
-                                  .bar = s->bar};
-            SW_TRY(measure(b, s, (movement)m, limits, &result->times, err));
+            sw_bench_result row = {.section = s->name,
+                                   .name = movements[m].name,
+                                   .bytes = (uint64_t)elems_of(b) * sizeof(float),
+                                   .bar_kind = is_judged(s, b->group->size) ? s->bar_kind : SW_BENCH_SHOWN,
+                                   .bar = s->bar};
+            sw_bench_result *result = NULL;
+            SW_TRY(sw_bench_add(results, &row, &result, err));
+            SW_TRY(measure(b, s, (movement)m, limits, &result->figures, err));
         }
     }
     return SW_OK;
@@ -296,8 +294,8 @@ static sw_status fill_bed(bed *b, size_t bytes, sw_error *err)
     return SW_OK;
 }
 
-sw_status sw_bench_redistribute(sw_comm *comm, const sw_bench_limits *limits, sw_bench_result *results,
-                                uint32_t *n_results, bool *has_window, sw_error *err)
+sw_status sw_bench_redistribute(sw_comm *comm, const sw_bench_limits *limits, sw_bench_results *results,
+                                bool *has_window, sw_error *err)
 {
     const sw_group *group = sw_comm_group(comm, SW_GROUP_TP);
     bed b SW_AUTO(clear_bed) = {.comm = comm, .group = group, .copies = group->work->window};
@@ -313,8 +311,7 @@ sw_status sw_bench_redistribute(sw_comm *comm, const sw_bench_limits *limits, sw
     }
     group->work->compares_calls = false; /* of debug builds: a collective before each */
     *has_window = b.window != NULL;
-    *n_results = 0;
     for (size_t i = 0; i < SW_COUNT(sections); i++)
-        SW_TRY(run_section(&b, &sections[i], limits, results, n_results, err));
+        SW_TRY(run_section(&b, &sections[i], limits, results, err));
     return SW_OK;
 }

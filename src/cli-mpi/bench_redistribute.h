@@ -10,14 +10,11 @@ typedef struct sw_bench_limits {
     uint64_t most_bytes; /* larger tensors are left out */
 } sw_bench_limits;
 
-/* Room for the results of any run. */
-enum { SW_BENCH_MOST_RESULTS = 64 };
-
 /*
  * Measure over the tp group of `comm`, which has all ranks, two at least. `has_window`: whether they share a
  * host; without, what goes through a window is left out. Collective over `comm`. SW_E_NO_MEMORY.
  */
-sw_status sw_bench_redistribute(sw_comm *comm, const sw_bench_limits *limits, sw_bench_result *results,
-                                uint32_t *n_results, bool *has_window, sw_error *err);
+sw_status sw_bench_redistribute(sw_comm *comm, const sw_bench_limits *limits, sw_bench_results *results,
+                                bool *has_window, sw_error *err);
 
 #endif

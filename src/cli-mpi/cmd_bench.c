@@ -1,159 +1,86 @@
 /*
  * `shardwright-mpi bench`: speed beside what is measured bare in the same run, with the bar that each ratio
- * must keep. What it measures stands in bench_redistribute.c; here is the command line and the report.
+ * must keep. What it measures stands in bench_redistribute.c and bench_ops*.c, the report in bench_results.c;
+ * here is the command line.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "cli-mpi/bench_ops.h"
 #include "cli-mpi/bench_redistribute.h"
 #include "cli-mpi/commands.h"
 #include "comm/comm.h"
-#include "io/json_write.h"
+#include "kernel/probe.h"
 
 enum { DEFAULT_ROUNDS = 15 };
 
-enum { OPT_ROUNDS, OPT_UP_TO, OPT_JSON };
+enum { OPT_ROUNDS, OPT_UP_TO, OPT_THREADS, OPT_ONLY, OPT_STRICT, OPT_JSON, OPT_COUNT };
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_ROUNDS] = { "rounds", 'n', "N",    "rounds of which the middle one counts, up to 1000; 15 otherwise" },
-    [OPT_UP_TO]  = { "up-to",  0,   "SIZE", "leave out tensors larger than SIZE (1MiB)" },
-    [OPT_JSON]   = { "json",   0,   NULL,   "write JSON, also of errors" },
-    { 0 },
+    [OPT_ROUNDS]  = { "rounds",  'n', "N",    "rounds of each measurement, up to 1000; 15 otherwise" },
+    [OPT_UP_TO]   = { "up-to",   0,   "SIZE", "redistribute: leave out tensors larger than SIZE (1MiB)" },
+    [OPT_THREADS] = { "threads", 't', "N",    "ops: threads of the kernels; otherwise as many as there are cores" },
+    [OPT_ONLY]    = { "only",    0,   "TEXT", "ops: what has TEXT in its name or in that of its section" },
+    [OPT_STRICT]  = { "strict",  0,   NULL,   "a missed bar is a failure: exit status 1" },
+    [OPT_JSON]    = { "json",    0,   NULL,   "write JSON, also of errors" },
+    [OPT_COUNT]   = { 0 },
 };
 // clang-format on
 
-typedef struct bench_report {
-    uint32_t ranks;
-    uint32_t n_rounds;
-    bool has_window;
-    sw_bench_result results[SW_BENCH_MOST_RESULTS];
-    uint32_t n_results;
-} bench_report;
-
-/* ---- text ---- */
-
-static void put_size(uint64_t bytes, sw_buffer *out)
+static int ranks_of_job(void)
 {
-    static const char *const units[] = {"B  ", "KiB", "MiB"};
-    size_t unit = 0;
+    int ranks = 0;
 
-    while (unit + 1 < SW_COUNT(units) && bytes >= 1024 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    sw_buffer_printf(out, "%8" PRIu64 " %s", bytes, units[unit]);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return ranks;
 }
 
-static void put_verdict(const sw_bench_result *r, sw_buffer *out)
+/* A JSON report begins with facts of the run and ends with its results. */
+static void begin_json(sw_json_writer *writer, sw_buffer *out)
 {
-    const char *word = sw_bench_is_met(r) ? "ok" : "MISSED";
-
-    if (r->bar_kind == SW_BENCH_RATIO)
-        sw_buffer_printf(out, "  at most %.2f  %s\n", r->bar, word);
-    else if (r->bar_kind == SW_BENCH_SECONDS)
-        sw_buffer_printf(out, "  at most %.0f us  %s\n", r->bar * 1e6, word);
-    else
-        sw_buffer_puts(out, "\n");
-}
-
-static void put_text(const bench_report *report, sw_buffer *out)
-{
-    const char *section = "";
-    uint32_t n_judged = 0;
-    uint32_t n_missed = 0;
-
-    sw_buffer_printf(out, "%" PRIu32 " ranks, %" PRIu32 " round%s, F32; microseconds of a call\n",
-                     report->ranks, report->n_rounds, report->n_rounds == 1 ? "" : "s");
-    if (!report->has_window)
-        sw_buffer_puts(out, "the ranks share no memory: nothing goes through a window\n");
-    for (uint32_t i = 0; i < report->n_results; i++) {
-        const sw_bench_result *r = &report->results[i];
-        if (strcmp(section, r->section) != 0)
-            sw_buffer_printf(out, "\n%-38s  %10s  %10s  ratio\n", r->section, "ours", "bare");
-        section = r->section;
-        sw_buffer_printf(out, "  %-22s", r->name);
-        put_size(r->bytes, out);
-        sw_buffer_printf(out, "  %12.2f  %10.2f  %5.2f", r->times.ours * 1e6, r->times.bare * 1e6,
-                         r->times.ratio);
-        put_verdict(r, out);
-        n_judged += r->bar_kind != SW_BENCH_SHOWN;
-        n_missed += !sw_bench_is_met(r);
-    }
-    sw_buffer_printf(out, "\n%" PRIu32 " of %" PRIu32 " bars kept\n", n_judged - n_missed, n_judged);
-}
-
-/* ---- JSON ---- */
-
-static void put_number(sw_json_writer *writer, const char *key, double number)
-{
-    char text[32];
-    int length = snprintf(text, sizeof text, "%.4f", number);
-
-    sw_json_key(writer, key);
-    sw_json_put_raw(writer, text, (size_t)length);
-}
-
-static void put_result_json(sw_json_writer *writer, const sw_bench_result *r)
-{
-    sw_json_inline(writer);
+    sw_json_write_init(writer, out, false);
     sw_json_begin_object(writer);
-    sw_json_key(writer, "section");
-    sw_json_put_string(writer, r->section);
-    sw_json_key(writer, "name");
-    sw_json_put_string(writer, r->name);
-    sw_json_key(writer, "bytes");
-    sw_json_put_u64(writer, r->bytes);
-    put_number(writer, "ours_us", r->times.ours * 1e6);
-    put_number(writer, "bare_us", r->times.bare * 1e6);
-    put_number(writer, "ratio", r->times.ratio);
-    if (r->bar_kind != SW_BENCH_SHOWN) {
-        bool is_ratio = r->bar_kind == SW_BENCH_RATIO;
-        put_number(writer, is_ratio ? "most_ratio" : "most_us", is_ratio ? r->bar : r->bar * 1e6);
-        sw_json_key(writer, "ok");
-        sw_json_put_bool(writer, sw_bench_is_met(r));
-    }
-    sw_json_end_object(writer);
 }
 
-static void put_json(const bench_report *report, sw_buffer *out)
+static void end_json(sw_json_writer *writer, const sw_bench_results *results, sw_buffer *out)
 {
-    sw_json_writer writer;
-
-    sw_json_write_init(&writer, out, false);
-    sw_json_begin_object(&writer);
-    sw_json_key(&writer, "ranks");
-    sw_json_put_u64(&writer, report->ranks);
-    sw_json_key(&writer, "rounds");
-    sw_json_put_u64(&writer, report->n_rounds);
-    sw_json_key(&writer, "window");
-    sw_json_put_bool(&writer, report->has_window);
-    sw_json_key(&writer, "results");
-    sw_json_begin_array(&writer);
-    for (uint32_t i = 0; i < report->n_results; i++)
-        put_result_json(&writer, &report->results[i]);
-    sw_json_end_array(&writer);
-    sw_json_end_object(&writer);
+    sw_json_key(writer, "results");
+    sw_bench_put_json(results, writer);
+    sw_json_end_object(writer);
     sw_buffer_putc(out, '\n');
 }
 
-/* ---- the command ---- */
-
-/* Everything but the measurements; the same on all ranks. */
-static sw_status read_line(const sw_arguments *arguments, sw_bench_limits *limits, int ranks, sw_error *err)
+static void put_number(sw_json_writer *writer, const char *key, uint64_t number)
 {
-    const char *what = arguments->operands[0];
+    sw_json_key(writer, key);
+    sw_json_put_u64(writer, number);
+}
 
-    if (strcmp(what, "redistribute") != 0)
-        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute", "unknown benchmark '%.100s'", what);
-    SW_TRY(sw_arguments_u32(arguments, OPT_ROUNDS, 1, SW_BENCH_MOST_ROUNDS, &limits->n_rounds, err));
-    SW_TRY(sw_arguments_bytes(arguments, OPT_UP_TO, &limits->most_bytes, err));
-    if (ranks < 2)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start two ranks or more (mpirun -n 2)",
-                       "one rank has nobody to communicate with");
+/* Whether bars were missed matters with --strict only; the results are shown in any case. */
+static sw_status judge(sw_run *run, const sw_bench_results *results, sw_error *err)
+{
+    uint32_t n_missed = 0;
+
+    if (!sw_arguments_has(&run->arguments, OPT_STRICT))
+        return SW_OK;
+    run->shows_out = true;
+    for (uint32_t i = 0; i < results->n; i++)
+        n_missed += !sw_bench_is_met(&results->rows[i]);
+    if (n_missed != 0)
+        return SW_FAIL(err, SW_E_LIMIT, "measure again on a machine with nothing else to do",
+                       "%" PRIu32 " bar%s missed", n_missed, n_missed == 1 ? " was" : "s were");
     return SW_OK;
 }
+
+static const char *plural(uint32_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- redistribute ---- */
 
 static void drop_mesh(sw_mesh **mesh)
 {
@@ -165,36 +92,154 @@ static void drop_comm(sw_comm **comm)
     sw_comm_destroy(*comm);
 }
 
-static sw_status run_bench(sw_run *run, sw_error *err)
+static void report_redistribute(sw_run *run, uint32_t n_rounds, bool has_window,
+                                const sw_bench_results *results)
+{
+    uint32_t ranks = (uint32_t)ranks_of_job();
+    sw_buffer *out = &run->out;
+    sw_json_writer writer;
+
+    if (sw_arguments_has(&run->arguments, OPT_JSON)) {
+        begin_json(&writer, out);
+        put_number(&writer, "ranks", ranks);
+        put_number(&writer, "rounds", n_rounds);
+        sw_json_key(&writer, "window");
+        sw_json_put_bool(&writer, has_window);
+        end_json(&writer, results, out);
+        return;
+    }
+    sw_buffer_printf(out, "%" PRIu32 " ranks, %" PRIu32 " round%s, F32; microseconds of a call\n", ranks,
+                     n_rounds, plural(n_rounds));
+    if (!has_window)
+        sw_buffer_puts(out, "the ranks share no memory: nothing goes through a window\n");
+    sw_bench_put_text(results, out);
+}
+
+static sw_status run_redistribute(sw_run *run, uint32_t n_rounds, sw_error *err)
 {
     sw_mesh *mesh SW_AUTO(drop_mesh) = NULL;
     sw_comm *comm SW_AUTO(drop_comm) = NULL;
-    sw_bench_limits limits = {DEFAULT_ROUNDS, UINT64_MAX};
-    bench_report report = {0};
+    sw_bench_limits limits = {n_rounds, UINT64_MAX};
+    sw_bench_results results = {.n = 0};
+    bool has_window = false;
+    int ranks = ranks_of_job();
     char axes[32];
-    int ranks = 0;
 
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    SW_TRY(read_line(&run->arguments, &limits, ranks, err));
+    SW_TRY(sw_arguments_bytes(&run->arguments, OPT_UP_TO, &limits.most_bytes, err));
+    if (ranks < 2)
+        return SW_FAIL(err, SW_E_ARGUMENT, "start two ranks or more (mpirun -n 2)",
+                       "one rank has nobody to communicate with");
     (void)snprintf(axes, sizeof axes, "tp=%d", ranks);
     SW_TRY(sw_mesh_create(&mesh, axes, 0, err));
     SW_TRY(sw_comm_create(&comm, mesh, NULL, err));
-    SW_TRY(sw_bench_redistribute(comm, &limits, report.results, &report.n_results, &report.has_window, err));
-    report.ranks = (uint32_t)ranks;
-    report.n_rounds = limits.n_rounds;
-    (sw_arguments_has(&run->arguments, OPT_JSON) ? put_json : put_text)(&report, &run->out);
-    return SW_OK;
+    SW_TRY(sw_bench_redistribute(comm, &limits, &results, &has_window, err));
+    report_redistribute(run, n_rounds, has_window, &results);
+    return judge(run, &results, err);
+}
+
+/* ---- ops ---- */
+
+static void drop_kernel(sw_kernel **kernel)
+{
+    sw_kernel_destroy(*kernel);
+}
+
+static void report_ops(sw_run *run, uint32_t n_rounds, const sw_kernel *kernel, bool is_pinned,
+                       const sw_bench_results *results)
+{
+    uint32_t threads = sw_kernel_threads(kernel);
+    const char *variant = sw_kernel_variant_name(sw_kernel_variant_of(kernel));
+    const char *library = sw_probe_library_name();
+    sw_buffer *out = &run->out;
+    sw_json_writer writer;
+
+    if (sw_arguments_has(&run->arguments, OPT_JSON)) {
+        begin_json(&writer, out);
+        put_number(&writer, "threads", threads);
+        put_number(&writer, "rounds", n_rounds);
+        sw_json_key(&writer, "kernels");
+        sw_json_put_string(&writer, variant);
+        sw_json_key(&writer, "library");
+        if (library == NULL)
+            sw_json_put_null(&writer);
+        else
+            sw_json_put_string(&writer, library);
+        end_json(&writer, results, out);
+        return;
+    }
+    sw_buffer_printf(out, "%" PRIu32 " thread%s, %" PRIu32 " round%s; kernels %s, library %s\n", threads,
+                     plural(threads), n_rounds, plural(n_rounds), variant,
+                     library == NULL ? "none to compare with" : library);
+    if (!is_pinned)
+        sw_buffer_puts(out, "threads share cores: the figures are no more than a hint\n");
+    sw_bench_put_text(results, out);
+}
+
+static sw_status run_ops(sw_run *run, uint32_t n_rounds, sw_error *err)
+{
+    sw_kernel *kernel SW_AUTO(drop_kernel) = NULL;
+    sw_ops_limits limits = {n_rounds, run->arguments.values[OPT_ONLY]};
+    sw_bench_results results = {.n = 0};
+    uint32_t n_threads = 0;
+
+    SW_TRY(sw_arguments_u32(&run->arguments, OPT_THREADS, 1, UINT32_MAX, &n_threads, err));
+    if (ranks_of_job() > 1)
+        return SW_FAIL(err, SW_E_ARGUMENT, "start it with mpirun -n 1, or without mpirun",
+                       "ops are measured on one rank, this job has %d", ranks_of_job());
+    SW_TRY(sw_kernel_create(&kernel, n_threads, SW_KERNEL_BEST, err));
+    bool is_pinned = sw_probe_pin(kernel);
+    SW_TRY(sw_bench_ops(kernel, &limits, &results, err));
+    report_ops(run, n_rounds, kernel, is_pinned, &results);
+    return judge(run, &results, err);
+}
+
+/* ---- the command ---- */
+
+// clang-format off
+static const struct benchmark {
+    const char *name;
+    sw_status (*run)(sw_run *run, uint32_t n_rounds, sw_error *err);
+    uint32_t foreign; /* bits of the options that are another's */
+} benchmarks[] = {
+    { "redistribute", run_redistribute, 1U << OPT_THREADS | 1U << OPT_ONLY },
+    { "ops",          run_ops,          1U << OPT_UP_TO },
+};
+// clang-format on
+
+static sw_status run_bench(sw_run *run, sw_error *err)
+{
+    const char *what = run->arguments.operands[0];
+    const struct benchmark *benchmark = NULL;
+    uint32_t n_rounds = DEFAULT_ROUNDS;
+
+    for (size_t i = 0; i < SW_COUNT(benchmarks); i++) {
+        if (strcmp(what, benchmarks[i].name) == 0)
+            benchmark = &benchmarks[i];
+    }
+    if (benchmark == NULL)
+        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute or ops", "unknown benchmark '%.100s'", what);
+    for (uint32_t i = 0; i < OPT_COUNT; i++) {
+        if ((benchmark->foreign >> i & 1U) != 0 && sw_arguments_has(&run->arguments, i))
+            return SW_FAIL(err, SW_E_ARGUMENT, "leave it out", "bench %s has no option --%s", what,
+                           options[i].name);
+    }
+    SW_TRY(sw_arguments_u32(&run->arguments, OPT_ROUNDS, 1, SW_BENCH_MOST_ROUNDS, &n_rounds, err));
+    return benchmark->run(run, n_rounds, err);
 }
 
 const sw_command sw_command_bench = {
     .name = "bench",
-    .summary = "measure transitions beside what the machine can do",
-    .usage = "redistribute [--rounds N] [--up-to SIZE] [--json]",
+    .summary = "measure transitions or kernels beside what the machine can do",
+    .usage = "redistribute|ops [--rounds N] [--up-to SIZE] [--threads N] [--only TEXT] [--strict] [--json]",
     .description =
-        "Measure on the ranks of this job how long changes of layout take, by MPI and through shared "
-        "memory,\n"
-        "beside the bare MPI collective that moves the same bytes: rounds of both in turn, of which the one\n"
-        "in the middle counts. A ratio above its bar is MISSED.\n",
+        "Measure in rounds of ours and of a bare one in turn. A ratio on the wrong side of its bar is "
+        "MISSED.\n"
+        "\n"
+        "redistribute: on the ranks of this job, how long changes of layout take, by MPI and through shared\n"
+        "memory, beside the bare MPI collective that moves the same bytes; the round in the middle counts.\n"
+        "ops: on one rank, the rates of the kernels beside multiply-adds in registers, plain reads and "
+        "copies,\n"
+        "and the library of products called directly; the best round of each counts.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

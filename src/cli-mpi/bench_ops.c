@@ -1,0 +1,112 @@
+/* The bed of `bench ops`, and how a measurement is made (cli-mpi/bench_ops.h). The tables are in the files
+ * beside. */
+#include "cli-mpi/bench_ops.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "kernel/product.h"
+
+bool sw_ops_is_wanted(const sw_ops_bed *bed, const char *section, const char *name)
+{
+    const char *only = bed->limits->only;
+    return only == NULL || strstr(section, only) != NULL || strstr(name, only) != NULL;
+}
+
+static double seconds_of(const sw_ops_bed *bed, sw_ops_work *work, const void *what)
+{
+    clockid_t clock = sw_kernel_threads(bed->kernel) == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    struct timespec begin;
+    struct timespec end;
+
+    (void)clock_gettime(clock, &begin);
+    work(bed, what);
+    (void)clock_gettime(clock, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+sw_status sw_ops_measure(const sw_ops_bed *bed, const sw_ops_race *race, sw_error *err)
+{
+    sw_bench_result row = {.section = race->section,
+                           .name = race->name,
+                           .unit = race->unit,
+                           .bar_kind = race->bar == 0 ? SW_BENCH_SHOWN : SW_BENCH_LEAST,
+                           .bar = race->bar};
+    sw_bench_result *result = NULL;
+    double ours = 1e9;
+    double bare = 1e9;
+
+    SW_TRY(sw_bench_add(bed->results, &row, &result, err));
+    race->ours(bed, race->ours_what); /* pages and primitives are there before the first round */
+    race->bare(bed, race->bare_what);
+    for (uint32_t r = 0; r < bed->limits->n_rounds; r++) {
+        double seconds = seconds_of(bed, race->bare, race->bare_what);
+        bare = seconds < bare ? seconds : bare;
+        seconds = seconds_of(bed, race->ours, race->ours_what);
+        ours = seconds < ours ? seconds : ours;
+    }
+    result->figures = (sw_bench_figures){.ours = race->ours_amount / ours, .bare = race->bare_amount / bare};
+    result->figures.ratio = result->figures.ours / result->figures.bare;
+    return SW_OK;
+}
+
+sw_status sw_ops_prepare(const sw_ops_bed *bed, const sw_product *product, sw_error *err)
+{
+    size_t n_bytes = 0;
+
+    SW_TRY(sw_product_workspace(bed->kernel, product, &n_bytes, err));
+    if (n_bytes > SW_OPS_WORKSPACE_BYTES)
+        return SW_FAIL(err, SW_E_LIMIT, "", "a product with %zu bytes of workspace", n_bytes);
+    return sw_product_run(bed->kernel, product, bed->workspace, err);
+}
+
+void sw_ops_product(const sw_ops_bed *bed, const void *what)
+{
+    (void)sw_product_run(bed->kernel, what, bed->workspace, NULL);
+}
+
+/* ---- the bed ---- */
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Pages that are there, large ones where the system has them. */
+static char *fill_room(char *room, size_t n_bytes)
+{
+    char *memory = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE;
+    float *values = (float *)(void *)memory;
+
+    (void)madvise(memory, n_bytes, MADV_HUGEPAGE);
+    for (size_t i = 0; i < n_bytes / sizeof *values; i++)
+        values[i] = (float)(i % 251) / 251 - 0.5F;
+    return memory;
+}
+
+static void free_room(char **room)
+{
+    sw_free(*room);
+}
+
+sw_status sw_bench_ops(sw_kernel *kernel, const sw_ops_limits *limits, sw_bench_results *results,
+                       sw_error *err)
+{
+    static sw_status (*const parts[])(const sw_ops_bed *bed,
+                                      sw_error *err) = {sw_ops_products, sw_ops_streams, sw_ops_attention};
+    char *pool SW_AUTO(free_room) = sw_alloc((size_t)SW_OPS_POOL_BYTES + HUGE_PAGE);
+    char *workspace SW_AUTO(free_room) = sw_alloc((size_t)SW_OPS_WORKSPACE_BYTES + HUGE_PAGE);
+    sw_ops_bed bed = {.kernel = kernel, .limits = limits, .results = results};
+
+    if (pool == NULL || workspace == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %d MiB of numbers",
+                       (SW_OPS_POOL_BYTES + SW_OPS_WORKSPACE_BYTES) >> 20);
+    bed.pool = fill_room(pool, SW_OPS_POOL_BYTES);
+    bed.workspace = fill_room(workspace, SW_OPS_WORKSPACE_BYTES);
+    for (size_t i = 0; i < SW_COUNT(parts); i++)
+        SW_TRY(parts[i](&bed, err));
+    if (results->n == 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, "without --only all of them are measured",
+                       "no measurement has '%.100s' in its name", limits->only);
+    return SW_OK;
+}
