@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests that take too long for every change: clang, the planner preset, MPICH, -O2, the thread sanitizer,
+# The tests that take too long for every change: clang, the planner preset, no oneDNN, MPICH, -O2, the thread sanitizer,
 # valgrind, coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
@@ -44,6 +44,13 @@ planner_alone() {
         loads_no_runtime build/dev/bin/shardwright
 }
 
+# Kernels and what is made of them, by our own products; no program loads the library.
+onednn_off() {
+    cmake --preset onednn-off && cmake --build --preset onednn-off -j "$jobs" &&
+        ctest --preset onednn-off -R '^(unit\.(kernel|tensor|dtensor)|property|golden\.mpi)' &&
+        loaded=$(ldd build/onednn-off/bin/shardwright-mpi) && ! echo "$loaded" | grep dnnl
+}
+
 # The other MPI, on as many ranks as it is fast with. Beside Open MPI its commands have names of their own.
 mpich() {
     for tool in mpicc.mpich mpiexec.mpich; do
@@ -68,6 +75,7 @@ valgrind_units() {
 
 step clang preset clang
 step planner planner_alone
+step onednn-off onednn_off
 step mpich mpich
 step optimised optimised
 step faults sh tests/fault/kill.sh build/release-test/bin --long
