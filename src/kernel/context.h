@@ -8,8 +8,7 @@
 struct sw_kernel {
     uint32_t n_threads;
     sw_kernel_variant variant;
-    sw_block_fn *const *f32; /* the variant's loops, NULL where the reference stands in */
-    sw_library *library;     /* NULL until a product needs it */
+    sw_library *library; /* NULL until a product needs it */
 };
 
 #endif

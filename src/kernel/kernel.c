@@ -123,7 +123,6 @@ sw_status sw_kernel_create(sw_kernel **out, uint32_t n_threads, sw_kernel_varian
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the kernels' context");
     kernel->n_threads = n_threads == 0 ? default_threads() : n_threads;
     kernel->variant = variant;
-    kernel->f32 = variants[variant].loops;
     *out = kernel;
     return SW_OK;
 }
@@ -149,5 +148,8 @@ sw_block_fn *sw_kernel_loop(const sw_kernel *kernel, sw_dtype dtype, sw_loop loo
 {
     if (dtype == SW_DTYPE_F64)
         return sw_loops_reference_f64[loop];
-    return kernel->f32[loop] != NULL ? kernel->f32[loop] : sw_loops_reference_f32[loop];
+    size_t variant = kernel->variant;
+    while (variants[variant].loops[loop] == NULL)
+        variant--;
+    return variants[variant].loops[loop];
 }

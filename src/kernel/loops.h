@@ -3,8 +3,8 @@
  *
  * A block function reads its arguments (the struct of the kernel's header) and does the items begin .. end-1,
  * where the kernel says what an item is: an element, a row, a column. Block functions know nothing of
- * threads; sw_kernel_run() hands blocks out. A vector variant leaves out what gains nothing: the reference
- * stands in.
+ * threads; sw_kernel_run() hands blocks out. A vector variant leaves out what gains nothing: the next
+ * narrower one stands in, or the reference, which has all.
  */
 #ifndef SW_KERNEL_LOOPS_H
 #define SW_KERNEL_LOOPS_H

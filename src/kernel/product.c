@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "kernel/context.h"
 #include "kernel/convert.h"
+#include "kernel/elementwise.h"
 #include "kernel/product_paths.h"
 
 typedef struct type_row {
@@ -162,8 +163,9 @@ static void sum_part(const void *args, size_t begin, size_t end)
     }
 }
 
-static void join_parts(const sw_product *p, const float *sums)
+static void join_parts(const sw_kernel *kernel, const sw_product *p, const float *sums)
 {
+    sw_block_fn *add = sw_kernel_loop(kernel, SW_DTYPE_F32, SW_LOOP_ADD);
     const float *bias = p->bias;
 
     for (size_t r = 0; r < p->m; r++) {
@@ -171,9 +173,8 @@ static void join_parts(const sw_product *p, const float *sums)
         for (size_t j = 0; j < p->n; j++)
             c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
         for (size_t i = 0; i < PARTS; i++) {
-            const float *part = sums + (i * p->m + r) * p->n;
-            for (size_t j = 0; j < p->n; j++)
-                c[j] += part[j];
+            sw_map_args args = {.a = c, .b = sums + (i * p->m + r) * p->n, .out = c};
+            add(&args, 0, p->n);
         }
     }
 }
@@ -197,7 +198,7 @@ static void run_in_out(const sw_kernel *kernel, const sw_product *p, void *works
 
     if (wants_parts(p)) {
         sw_kernel_run(kernel, sum_part, &args, PARTS, 1);
-        join_parts(p, args.sums);
+        join_parts(kernel, p, args.sums);
         return;
     }
     sw_kernel_run(kernel, loop, p, p->n, sw_kernel_column_grain(kernel, p->n));

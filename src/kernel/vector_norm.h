@@ -113,17 +113,33 @@ static void rms_weight(const void *args, size_t begin, size_t end)
         weight_row(&copy, v_set(0), r, begin, end);
 }
 
+/* Sums of their own, so that additions overlap. */
+enum { SUMS = 4 };
+
+INLINE float sum_of(const vf *sums)
+{
+    return v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /* Sum over c of (x - mean), or of its square; lanes beyond the row take no part. */
 INLINE float sum_from_mean(const float *x, size_t width, float mean, int is_squared)
 {
-    vf sum = v_set(0);
+    vf sums[SUMS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    size_t c = 0;
 
-    for (size_t c = 0; c < width; c += LANES) {
+    for (; width - c >= SUMS * LANES; c += SUMS * LANES) {
+        UNROLL
+        for (size_t u = 0; u < SUMS; u++) {
+            vf d = v_load(x + c + u * LANES) - v_set(mean);
+            sums[u] = v_fma(d, is_squared ? d : v_set(1), sums[u]);
+        }
+    }
+    for (; c < width; c += LANES) {
         vf d = v_load_first(x + c, width - c) - v_set(mean);
         d = v_select(v_first(width - c), d, v_set(0));
-        sum = v_fma(d, is_squared ? d : v_set(1), sum);
+        sums[0] = v_fma(d, is_squared ? d : v_set(1), sums[0]);
     }
-    return v_sum(sum);
+    return sum_of(sums);
 }
 
 static void layer_norm(const void *args, size_t begin, size_t end)
@@ -149,33 +165,68 @@ static void layer_norm(const void *args, size_t begin, size_t end)
     }
 }
 
+/* A row of the backward: g is the gradient of the normed value h. */
+typedef struct back_row {
+    const sw_norm_args *n;
+    const float *x;
+    const float *d_y;
+    vf mean;
+    vf s;
+} back_row;
+
+INLINE vf g_of(const back_row *row, size_t c, size_t left)
+{
+    return v_load_first(row->d_y + c, left) * norm_weight(row->n, c);
+}
+
+INLINE vf h_of(const back_row *row, size_t c, size_t left)
+{
+    return (v_load_first(row->x + c, left) - row->mean) * row->s;
+}
+
+/* The means of g and of g h over a row. */
+INLINE void back_means(const back_row *row, size_t width, vf *mean_g, vf *mean_gh)
+{
+    vf sums[SUMS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    vf dots[SUMS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    size_t c = 0;
+
+    for (; width - c >= SUMS * LANES; c += SUMS * LANES) {
+        UNROLL
+        for (size_t u = 0; u < SUMS; u++) {
+            vf g = g_of(row, c + u * LANES, LANES);
+            sums[u] = sums[u] + g;
+            dots[u] = v_fma(g, h_of(row, c + u * LANES, LANES), dots[u]);
+        }
+    }
+    for (; c < width; c += LANES) {
+        vf g = g_of(row, c, width - c);
+        sums[0] = sums[0] + g;
+        dots[0] = v_fma(g, h_of(row, c, width - c), dots[0]);
+    }
+    *mean_g = v_set(sum_of(sums) / (float)width);
+    *mean_gh = v_set(sum_of(dots) / (float)width);
+}
+
 static void layer_back(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
-    float width = (float)n->width;
 
     for (size_t r = begin; r < end; r++) {
-        const float *x = (const float *)n->x + r * n->width;
-        const float *d_y = (const float *)n->d_y + r * n->width;
         float *d_x = (float *)n->d_x + r * n->width;
-        vf mean = v_set(((const float *)n->mean)[r]);
-        vf s = v_set(((const float *)n->scale)[r]);
-        vf sums = v_set(0);
-        vf dots = v_set(0);
+        const back_row row = {.n = n,
+                              .x = (const float *)n->x + r * n->width,
+                              .d_y = (const float *)n->d_y + r * n->width,
+                              .mean = v_set(((const float *)n->mean)[r]),
+                              .s = v_set(((const float *)n->scale)[r])};
+        vf mean_g;
+        vf mean_gh;
+        back_means(&row, n->width, &mean_g, &mean_gh);
         for (size_t c = 0; c < n->width; c += LANES) {
             size_t left = n->width - c;
-            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
-            sums = sums + g;
-            dots = v_fma(g, (v_load_first(x + c, left) - mean) * s, dots);
-        }
-        vf mean_g = v_set(v_sum(sums) / width);
-        vf mean_gh = v_set(v_sum(dots) / width);
-        for (size_t c = 0; c < n->width; c += LANES) {
-            size_t left = n->width - c;
-            vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
-            vf h = (v_load_first(x + c, left) - mean) * s;
-            v_store_first(d_x + c, s * (g - mean_g - h * mean_gh), left);
+            vf h = h_of(&row, c, left);
+            v_store_first(d_x + c, row.s * (g_of(&row, c, left) - mean_g - h * mean_gh), left);
         }
     }
 }

@@ -135,7 +135,7 @@ INLINE void dot_row(const sw_product *p, size_t j, size_t rows)
         UNROLL
         for (size_t u = 0; u < chains; u++) {
             size_t at = k + u * LANES;
-            vf w = v_load(b + at);
+            vf w = v_load_stream(b + at);
             UNROLL
             for (size_t i = 0; i < rows; i++)
                 sums[i][u] = v_fma(w, v_load(a + i * p->a_stride + at), sums[i][u]);
@@ -178,7 +178,7 @@ INLINE void dot_pairs(const sw_product *p, size_t j, size_t rows)
 {
     enum { CHAINS = 8 };
     vf sums[SW_PRODUCT_FEW_ROWS][CHAINS];
-    size_t chains = rows == 1 ? 8 : rows == 2 ? 4 : 2;
+    size_t chains = rows <= 2 ? 4 : 2;
     size_t step = chains / 2 * LANES;
     size_t whole = p->k / 2; /* pairs */
     const uint16_t *b = (const uint16_t *)p->b + j * p->b_stride;
@@ -246,6 +246,8 @@ static void row_product_bf16(const void *args, size_t begin, size_t end)
     row_product_of(&copy, 1, begin, end);
 }
 
+#if SW_VECTOR == 8 /* which 16 lanes do no better: their stores wait for each other */
+
 /* The first `left` columns of `vectors` vectors: element at of B times `a` of each row, added to C from j on.
  */
 INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, size_t j, size_t left,
@@ -273,7 +275,7 @@ INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, s
 /* Rows of B, stored [K, N], one after the other: one stream of memory, while C stays in the cache. */
 INLINE void add_rows(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
-    size_t vectors = rows == 1 ? 64 / LANES : 2;
+    size_t vectors = rows == 1 ? 4 : 2;
 
     for (size_t k = 0; k < p->k; k++) {
         vf a[SW_PRODUCT_FEW_ROWS];
@@ -315,11 +317,16 @@ static void row_product_in_out(const void *args, size_t begin, size_t end)
 
     for (size_t r = 0; r < p->m; r++) {
         float *c = (float *)p->c + r * p->c_stride;
-        for (size_t j = begin; j < end; j++)
-            c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
+        for (size_t j = begin; j < end; j += LANES) {
+            vf base = p->accumulate ? v_load_first(c + j, end - j) : v_set(0);
+            vf more = bias == NULL ? v_set(0) : v_load_first(bias + j, end - j);
+            v_store_first(c + j, base + more, end - j);
+        }
     }
     if (p->b_type == SW_DTYPE_BF16)
         in_out_of(p, 1, begin, end);
     else
         in_out_of(p, 0, begin, end);
 }
+
+#endif
