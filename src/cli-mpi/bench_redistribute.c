@@ -95,7 +95,7 @@ static void run_list(void *what)
 static void gather_in_place(void *what)
 {
     const bed *b = what;
-    sw_window_all_gather(b->window, &(sw_along){1, b->rows, b->columns}, SW_DTYPE_F32);
+    sw_window_all_gather(b->window, &(sw_along){1, b->rows, b->columns}, SW_DTYPE_F32, b->window->common);
 }
 
 static void scatter_in_place(void *what)

@@ -7,11 +7,12 @@
  * dtype (debug builds look); a group of one rank copies. Inputs and outputs do not overlap, unless it says
  * so.
  *
- * A group whose ranks share a host goes through a window of shared memory (comm/window.h), any other by MPI.
+ * Members that share a host go through a window of shared memory (comm/window.h), and between hosts by MPI
+ * (comm/hosts.h); a group of which no two do goes by MPI alone.
  *
- * Sums and maxima over a window, of reduce_scatter, and of all_reduce for maxima, BF16 and F16, are made in
- * the order of the members: the same bits on every rank and in every run, whatever the sizes. Sums of BF16
- * and F16 are F32 until they are rounded once.
+ * Sums and maxima over windows, of reduce_scatter, and of all_reduce for maxima, BF16 and F16, are made in
+ * the order of the members, and where windows are on several hosts, host by host: the same bits on every rank
+ * and in every run, whatever the sizes. Sums of BF16 and F16 are F32 until they are rounded once.
  */
 #ifndef SW_COMM_COLLECTIVE_H
 #define SW_COMM_COLLECTIVE_H

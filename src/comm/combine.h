@@ -24,4 +24,14 @@ bool sw_can_combine(sw_dtype dtype, sw_combine_op op);
 void sw_combine(void *out, const void *const *parts, uint32_t n_parts, size_t n, sw_dtype dtype,
                 sw_combine_op op);
 
+/*
+ * The same in two goes, of parts that do not come together: what the first go makes are elements of this
+ * width, F32 for sums of BF16 and F16, and the parts of the second.
+ */
+uint32_t sw_combine_width(sw_dtype dtype, sw_combine_op op);
+void sw_combine_begin(void *out, const void *const *parts, uint32_t n_parts, size_t n, sw_dtype dtype,
+                      sw_combine_op op);
+void sw_combine_end(void *out, const void *const *parts, uint32_t n_parts, size_t n, sw_dtype dtype,
+                    sw_combine_op op);
+
 #endif

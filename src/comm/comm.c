@@ -31,6 +31,7 @@ struct sw_comm {
     char *stage; /* for all groups: they take turns */
     size_t stage_bytes;
     bool is_crowded;
+    int host;                              /* pretended (comm/work.h) */
     MPI_Comm job;                          /* a copy of the caller's */
     sw_group groups[SW_GROUP_KIND_COUNT_]; /* owners */
     sw_group *kinds[SW_GROUP_KIND_COUNT_]; /* of `groups`, shared where members are equal */
@@ -61,6 +62,7 @@ static void split(const sw_comm *comm, sw_group *group, uint32_t first)
     (void)snprintf(name, sizeof name, "%s", group->name);
     sw_fatal_watch(group->mpi, name);
     group->work->is_crowded = comm->is_crowded;
+    group->work->host = comm->host;
     group->work->window = sw_window_for_copies(group);
 }
 
@@ -220,6 +222,11 @@ static sw_status check_initialized(sw_error *err)
 
 sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_comm, sw_error *err)
 {
+    return sw_comm_create_on(out, mesh, mpi_comm, 0, err);
+}
+
+sw_status sw_comm_create_on(sw_comm **out, const sw_mesh *mesh, const void *mpi_comm, int host, sw_error *err)
+{
     MPI_Comm job = MPI_COMM_NULL;
     sw_comm *comm = NULL;
 
@@ -237,6 +244,7 @@ sw_status sw_comm_create(sw_comm **out, const sw_mesh *mesh, const void *mpi_com
         return status;
     }
     comm->is_crowded = is_crowded(job);
+    comm->host = host;
     for (int kind = 0; kind < SW_GROUP_KIND_COUNT_; kind++)
         split_kind(comm, (sw_group_kind)kind);
     *out = comm;

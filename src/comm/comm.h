@@ -22,6 +22,13 @@ typedef struct sw_group {
     struct sw_work *work; /* of its collectives (comm/work.h) */
 } sw_group;
 
+/*
+ * sw_comm_create() for tests of what goes on between hosts: ranks of one host that give other numbers, from 0
+ * on, are taken to be on several.
+ */
+sw_status sw_comm_create_on(sw_comm **out, const sw_mesh *mesh, const void *mpi_comm, int host,
+                            sw_error *err);
+
 /* The group of a kind; one of size 1 where the mesh has none. Never NULL. Local. */
 const sw_group *sw_comm_group(const sw_comm *comm, sw_group_kind kind);
 

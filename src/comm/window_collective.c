@@ -1,6 +1,7 @@
 /*
  * Collectives on tensors that lie in a window (comm/window.h): all come, each member works on its part of
- * what everybody has, and where a result is read by all, all come again.
+ * what everybody has, and where a result is read by all, all come again. Between hosts, what was worked out
+ * or written here goes to the others in between.
  */
 #include "comm/parts.h"
 #include "comm/window.h"
@@ -10,7 +11,7 @@ enum { LINE = 64 };
 
 char *sw_window_room(const sw_window *window, uint32_t member)
 {
-    return window->rooms + member * window->room_bytes;
+    return window->rooms + window->hosts.seat_of[member] * window->room_bytes;
 }
 
 char *sw_window_own(const sw_window *window)
@@ -28,15 +29,15 @@ sw_range sw_window_part(const sw_group *group, uint64_t n, uint32_t width, uint3
     return part;
 }
 
-/* Combine `n` elements that begin `first` behind the tensor at `in`, of all rooms. */
-static void combine_rooms(sw_window *window, const void *in, size_t first, uint64_t n, sw_dtype dtype,
-                          sw_combine_op op, void *out)
+/* The parts of `window->hosts` are set: this rank's, combined over the tensors at the place of `in`. */
+static void combine_rooms(sw_window *window, const void *in, sw_dtype dtype, sw_combine_op op, void *out)
 {
-    size_t place = (size_t)((const char *)in - sw_window_own(window)) + first;
+    const sw_hosts *hosts = &window->hosts;
+    size_t place = (size_t)((const char *)in - sw_window_own(window));
 
-    for (uint32_t m = 0; m < window->group->size; m++)
-        window->parts[m] = sw_window_room(window, m) + place;
-    sw_combine(out, window->parts, window->group->size, n, dtype, op);
+    for (uint32_t p = 0; p < hosts->here.size; p++)
+        window->parts[p] = window->rooms + p * window->room_bytes + place;
+    sw_hosts_combine(hosts, window->parts, dtype, op, out);
 }
 
 void sw_window_meet(sw_window *window)
@@ -47,37 +48,47 @@ void sw_window_meet(sw_window *window)
 void sw_window_all_reduce(sw_window *window, uint64_t n_elems, sw_dtype dtype, sw_combine_op op,
                           const void *in, void *out)
 {
+    const sw_group *group = window->group;
     uint32_t width = sw_width_of(dtype);
-    sw_range part = sw_window_part(window->group, n_elems, width, window->group->index);
-    size_t first = part.begin * width;
 
-    sw_enter(window->group, SW_CALL_ALL_REDUCE, dtype, op, 1, &n_elems);
+    sw_enter(group, SW_CALL_ALL_REDUCE, dtype, op, 1, &n_elems);
+    for (uint32_t m = 0; m < group->size; m++) {
+        sw_range part = sw_window_part(group, n_elems, width, m);
+        uint64_t n = part.end - part.begin;
+        window->hosts.parts[m] = (sw_host_part){part.begin * width, n, n, n};
+        window->hosts.rows[m] = sw_view_dense((char *)out + part.begin * width, width, 1, &n);
+    }
     sw_barrier_pass(&window->barrier);
-    if (part.begin < part.end)
-        combine_rooms(window, in, first, part.end - part.begin, dtype, op, (char *)out + first);
+    combine_rooms(window, in, dtype, op, (char *)out + window->hosts.parts[group->index].at);
+    sw_hosts_spread(&window->hosts);
     sw_barrier_pass(&window->barrier);
 }
 
-void sw_window_all_gather(sw_window *window, const sw_along *along, sw_dtype dtype)
+void sw_window_all_gather(sw_window *window, const sw_along *along, sw_dtype dtype, void *whole)
 {
+    const sw_view all = sw_along_view(along, along->extent, dtype, whole);
+
     sw_enter_along(window->group, SW_CALL_ALL_GATHER, dtype, along);
+    for (uint32_t m = 0; m < window->group->size; m++)
+        window->hosts.rows[m] = sw_view_rows(&all, 1, sw_rows_of(window->group, along->extent, m));
+    sw_hosts_spread(&window->hosts);
     sw_barrier_pass(&window->barrier);
 }
 
 void sw_window_reduce_scatter(sw_window *window, const sw_along *along, sw_dtype dtype, const void *in,
                               void *out)
 {
-    uint32_t width = sw_width_of(dtype);
-    sw_range rows = sw_rows_of(window->group, along->extent, window->group->index);
-    uint64_t n = (rows.end - rows.begin) * along->n_inner;
-    char *to = out;
+    const sw_group *group = window->group;
 
-    sw_enter_along(window->group, SW_CALL_REDUCE_SCATTER, dtype, along);
-    sw_barrier_pass(&window->barrier);
-    for (uint64_t o = 0; o < along->n_outer && n > 0; o++) {
-        size_t first = (o * along->extent + rows.begin) * along->n_inner * width;
-        combine_rooms(window, in, first, n, dtype, SW_COMBINE_SUM, to);
-        to += n * width;
+    sw_enter_along(group, SW_CALL_REDUCE_SCATTER, dtype, along);
+    for (uint32_t m = 0; m < group->size; m++) {
+        sw_range rows = sw_rows_of(group, along->extent, m);
+        uint64_t length = (rows.end - rows.begin) * along->n_inner;
+        window->hosts.parts[m] =
+            (sw_host_part){rows.begin * along->n_inner * sw_width_of(dtype), along->n_outer * length, length,
+                           along->extent * along->n_inner};
     }
+    sw_barrier_pass(&window->barrier);
+    combine_rooms(window, in, dtype, SW_COMBINE_SUM, out);
     sw_barrier_pass(&window->barrier);
 }

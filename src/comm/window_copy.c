@@ -18,7 +18,14 @@ sw_window *sw_window_for_copies(const sw_group *group)
     size_t least = (size_t)group->size * sizeof(uint64_t); /* an element for every member */
     size_t third = group->work->is_crowded ? THIRD_BYTES_IN_A_CROWD : THIRD_BYTES;
 
-    return group->size == 1 ? NULL : sw_window_try(group, THIRDS * (least > third ? least : third), 0);
+    if (group->size == 1)
+        return NULL;
+    sw_window *window = sw_window_with_guests(group, THIRDS * (least > third ? least : third));
+    if (window != NULL && window->hosts.n == group->size) { /* nobody shares anything */
+        sw_window_destroy(window);
+        return NULL;
+    }
+    return window;
 }
 
 /* ---- turns ---- */
@@ -65,6 +72,26 @@ static uint64_t longest(const sw_group *group, bool is_received)
     return most;
 }
 
+/* `n` elements of a member, in a row in its room, for sw_hosts_spread(). */
+static void set_row(const sw_window *window, uint32_t member, char *at, uint64_t n, uint32_t width)
+{
+    window->hosts.rows[member] = sw_view_dense(at, width, 1, &n);
+}
+
+static bool is_one_host(const sw_window *window)
+{
+    return window->hosts.n == 1;
+}
+
+/* The rooms of the members here in this turn, from a place in them on, for sw_hosts_combine(). */
+static void set_rooms(sw_window *window, size_t from)
+{
+    const sw_hosts *hosts = &window->hosts;
+
+    for (uint32_t p = 0; p < hosts->here.size; p++)
+        window->parts[p] = room_of(window, hosts->members[hosts->first[hosts->own] + p]) + from;
+}
+
 /* ---- all_gather ---- */
 
 void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out)
@@ -80,6 +107,9 @@ void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, cons
         const sw_lane *own = &lanes[group->index];
         window->n_turns++;
         sw_view_pack(room_of(window, group->index), &own->sent, first, left_of(own->n_sent, first, piece));
+        for (uint32_t m = 0; m < group->size; m++)
+            set_row(window, m, room_of(window, m), left_of(lanes[m].n_received, first, piece), in->width);
+        sw_hosts_spread(&window->hosts);
         sw_window_meet(window);
         for (uint32_t i = 1; i < group->size; i++) {
             uint32_t m = member_at(group, i);
@@ -91,26 +121,28 @@ void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, cons
 
 /* ---- reduce_scatter ---- */
 
-/* One piece of what this rank gets. */
-static void combine_piece(const sw_group *group, sw_dtype dtype, uint64_t first, uint64_t n, size_t slot)
+/* One piece of what this rank gets, and of what the members here have for those of other hosts. */
+static void combine_piece(const sw_group *group, sw_dtype dtype, uint64_t first, uint64_t piece)
 {
     sw_window *window = group->work->window;
     const sw_lane *own = &group->work->lanes[group->index];
+    uint32_t width = own->sent.width;
+    size_t slot = piece * width;
+    uint64_t n = left_of(own->n_sent, first, piece);
     char *room = room_of(window, group->index) + group->index * slot; /* nobody else looks at it */
-    const char *mine = room;
-    char *result = room;
+    bool is_in_place = is_one_host(window) && sw_view_is_dense(&own->sent);
+    char *result = sw_view_is_dense(&own->received) ? own->received.data + first * width : room;
 
-    if (n == 0)
-        return;
-    if (sw_view_is_dense(&own->sent))
-        mine = own->sent.data + first * own->sent.width;
-    else
+    if (!is_in_place)
         sw_view_pack(room, &own->sent, first, n);
-    if (sw_view_is_dense(&own->received))
-        result = own->received.data + first * own->received.width;
-    for (uint32_t m = 0; m < group->size; m++)
-        window->parts[m] = m == group->index ? mine : room_of(window, m) + group->index * slot;
-    sw_combine(result, window->parts, group->size, n, dtype, SW_COMBINE_SUM);
+    for (uint32_t m = 0; m < group->size; m++) {
+        uint64_t length = left_of(group->work->lanes[m].n_sent, first, piece);
+        window->hosts.parts[m] = (sw_host_part){is_one_host(window) ? 0 : m * slot, length, length, length};
+    }
+    set_rooms(window, is_one_host(window) ? group->index * slot : 0);
+    if (is_in_place)
+        window->parts[window->hosts.here.index] = own->sent.data + first * width;
+    sw_hosts_combine(&window->hosts, window->parts, dtype, SW_COMBINE_SUM, result);
     if (result == room)
         sw_view_unpack(&own->received, first, n, result);
 }
@@ -133,7 +165,7 @@ void sw_copy_scatter(const sw_group *group, uint32_t dim, sw_dtype dtype, const 
             sw_view_pack(room_of(window, group->index) + m * slot, &lanes[m].sent, first, length);
         }
         sw_window_meet(window);
-        combine_piece(group, dtype, first, left_of(lanes[group->index].n_sent, first, piece), slot);
+        combine_piece(group, dtype, first, piece);
     }
 }
 
@@ -144,39 +176,53 @@ static void reduce_small(const sw_group *group, uint64_t n, sw_dtype dtype, sw_c
                          char *out)
 {
     sw_window *window = group->work->window;
+    uint32_t width = sw_width_of(dtype);
 
     window->n_turns++;
-    memcpy(room_of(window, group->index), in, n * sw_width_of(dtype));
-    sw_window_meet(window);
-    for (uint32_t m = 0; m < group->size; m++)
+    memcpy(room_of(window, group->index), in, n * width);
+    for (uint32_t m = 0; m < group->size; m++) {
         window->parts[m] = room_of(window, m);
-    sw_combine(out, window->parts, group->size, n, dtype, op);
+        set_row(window, m, room_of(window, m), n, width);
+    }
+    sw_hosts_spread(&window->hosts);
+    sw_window_meet(window);
+    sw_hosts_combine_here(&window->hosts, window->parts, n, dtype, op, out);
 }
 
-/* A piece is put in the own room, but for the part that this member combines. */
+/* A piece is put in the own room, but for the part that only this member combines, and where it is. */
 static void put_piece(const sw_group *group, uint64_t n, size_t width, const char *in)
 {
     char *room = room_of(group->work->window, group->index);
     sw_range own = sw_window_part(group, n, (uint32_t)width, group->index);
 
+    if (!is_one_host(group->work->window))
+        own.end = own.begin;
     memcpy(room, in, own.begin * width);
     memcpy(room + own.end * width, in + own.end * width, (n - own.end) * width);
 }
 
-/* After the turn: this member's part, combined, takes its place in the own room, where nobody else looks yet.
+/*
+ * After the turn: this member's part, combined, takes its place in the own room, where nobody else looks yet,
+ * and in those that it has on other hosts.
  */
 static void combine_part(const sw_group *group, uint64_t n, sw_dtype dtype, sw_combine_op op, const char *in)
 {
     sw_window *window = group->work->window;
-    size_t width = sw_width_of(dtype);
-    sw_range own = sw_window_part(group, n, (uint32_t)width, group->index);
-    size_t first = own.begin * width;
+    const sw_hosts *hosts = &window->hosts;
+    uint32_t width = sw_width_of(dtype);
 
-    for (uint32_t m = 0; m < group->size; m++)
-        window->parts[m] = (m == group->index ? in : room_of(window, m)) + first;
-    if (own.begin < own.end)
-        sw_combine(room_of(window, group->index) + first, window->parts, group->size, own.end - own.begin,
-                   dtype, op);
+    for (uint32_t m = 0; m < group->size; m++) {
+        sw_range part = sw_window_part(group, n, width, m);
+        uint64_t length = part.end - part.begin;
+        hosts->parts[m] = (sw_host_part){part.begin * width, length, length, length};
+        set_row(window, m, room_of(window, m) + part.begin * width, length, width);
+    }
+    set_rooms(window, 0);
+    if (is_one_host(window))
+        window->parts[hosts->here.index] = in;
+    sw_hosts_combine(hosts, window->parts, dtype, op,
+                     room_of(window, group->index) + hosts->parts[group->index].at);
+    sw_hosts_spread(hosts);
 }
 
 /* After the next turn: all parts of the piece of turn `turn`. */
@@ -215,8 +261,10 @@ void sw_copy_reduce(const sw_group *group, uint64_t n_elems, sw_dtype dtype, sw_
                     char *out)
 {
     uint32_t width = sw_width_of(dtype);
+    uint64_t most = group->work->stage_bytes / 2 / width / group->size; /* of all hosts, as F32 */
     uint64_t small = left_of(SMALL_BYTES / width / group->size, 0, third_elems(group->work->window, width));
 
     if (n_elems != 0)
-        (n_elems <= small ? reduce_small : reduce_large)(group, n_elems, dtype, op, in, out);
+        (n_elems <= small && n_elems <= most ? reduce_small : reduce_large)(group, n_elems, dtype, op, in,
+                                                                            out);
 }

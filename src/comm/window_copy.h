@@ -1,11 +1,12 @@
 /*
- * The collectives of comm/collective.h where the group shares a host: tensors lie in the memory of each rank
- * and are copied through the group's own window, a piece at a time. Twice as many copies as in place, still
- * none of them a message.
+ * The collectives of comm/collective.h where members of the group share a host: tensors lie in the memory of
+ * each rank and are copied through the group's own window, a piece at a time. Twice as many copies as in
+ * place, still none of them a message on one host; what others need of a piece goes between hosts once
+ * (comm/hosts.h), and stands in a room there as if its member had written it.
  *
  * In each turn everybody writes in a third of the own room, then all meet. What was written is read before
  * the next meeting, and what was combined of it before the one after that. So whoever writes in a third
- * again, three turns later, has met everybody since they read it.
+ * again, three turns later, has met everybody here since they read it.
  */
 #ifndef SW_COMM_WINDOW_COPY_H
 #define SW_COMM_WINDOW_COPY_H
@@ -13,8 +14,8 @@
 #include "comm/collective.h"
 
 /*
- * A window for these, or NULL: the members do not share a host, there is no memory for it, or the group has
- * one rank. Collective over the group. To be given to sw_window_destroy().
+ * A window for these, or NULL: no two members share a host, there is no memory for it, or the group has one
+ * rank. Collective over the group. To be given to sw_window_destroy().
  */
 struct sw_window *sw_window_for_copies(const sw_group *group);
 

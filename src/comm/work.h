@@ -37,6 +37,7 @@ typedef struct sw_work {
     MPI_Request *requests;    /* two a member */
     int *counts;              /* two a member: counts, and places */
     sw_call *calls;
+    int host;            /* tests pretend that ranks of one host with other numbers here are on several */
     bool is_crowded;     /* more ranks of the job on this host than it has cores */
     bool compares_calls; /* debug builds */
     uint32_t patience;   /* seconds until a rank that does not come is missed */

@@ -1,7 +1,7 @@
 /*
  * Transitions on real ranks: random layouts and dtypes over every mesh of as many ranks as there are, forward
- * and backward. All ranks draw the same numbers, so that each knows what the tensors of all must stand for
- * (tests/support/layout_case.h).
+ * and backward, on one host and on several that are pretended. All ranks draw the same numbers, so that each
+ * knows what the tensors of all must stand for (tests/support/layout_case.h).
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "comm/comm.h"
 #include "dtensor/run.h"
 #include "layout_case.h"
 #include "mpi_main.h"
@@ -142,7 +143,8 @@ static void any_transition_on_any_mesh_keeps_tensor_and_gradient(void **state)
     uint32_t n = (uint32_t)sw_test_ranks();
     sw_error err = {0};
 
-    (void)state;
+    int host_ranks = *(const int *)*state;
+
     for (uint32_t i = 0; i < n * n; i++) {
         uint32_t cp = i / n + 1;
         uint32_t ep = i % n + 1;
@@ -154,7 +156,7 @@ static void any_transition_on_any_mesh_keeps_tensor_and_gradient(void **state)
             continue;
         (void)snprintf(text, sizeof text, "cp=%u,ep=%u,tp=%u", cp, ep, n / cp / ep);
         if (sw_mesh_create(&mesh, text, 0, &err) != SW_OK ||
-            sw_comm_create(&comm, mesh, NULL, &err) != SW_OK ||
+            sw_comm_create_on(&comm, mesh, NULL, sw_test_rank() / host_ranks, &err) != SW_OK ||
             sw_grid_of_mesh(&grid, mesh, axes, SW_COUNT(axes), &err) != SW_OK)
             fail_msg("%s: %s", text, err.what);
         for (uint64_t seed = 0; seed < N_CASES; seed++)
@@ -164,10 +166,19 @@ static void any_transition_on_any_mesh_keeps_tensor_and_gradient(void **state)
     }
 }
 
+static int host_of_all = INT32_MAX;
+static int host_of_two = 2;
+static int host_of_three = 3;
+
+#define ON(host_ranks)                                                                                       \
+    cmocka_unit_test_prestate(any_transition_on_any_mesh_keeps_tensor_and_gradient, &(host_ranks))
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_transition_on_any_mesh_keeps_tensor_and_gradient),
+        ON(host_of_all),
+        ON(host_of_two),
+        ON(host_of_three),
     };
     return SW_MPI_MAIN("redistribution", tests);
 }

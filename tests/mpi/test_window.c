@@ -1,7 +1,8 @@
 /*
  * Windows of shared memory against plain MPI: each collective in place, copied through the group's window,
  * and by MPI gives the same bytes, for all dtypes and from no element to 4 MiB; sums that round are those of
- * the members in order, in every run.
+ * the members in order, in every run. All of it on one host, and on several that are pretended, of one, two
+ * and three ranks, or taking ranks in turn: there the sums are those of the hosts in order.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -14,6 +15,12 @@
 #include "mesh/shard.h"
 #include "mpi_main.h"
 #include "numbers.h"
+
+/* How ranks are spread over hosts. */
+typedef struct spreading {
+    int each; /* so many neighbours on one; 0: all */
+    int turn; /* or so many hosts take them in turn */
+} spreading;
 
 enum { MOST = (4 << 20) + 4096, TILE = 509, GUARD = 64 };
 
@@ -188,14 +195,15 @@ static void check_gather(const sw_along *t, sw_dtype dtype)
     sw_window_meet(window); /* all have read what is there */
     for (uint64_t o = 0; o < t->n_outer; o++)
         memcpy(whole + (o * t->extent + rows.begin) * row, in + o * bytes, bytes);
-    sw_window_all_gather(window, t, dtype);
+    sw_window_all_gather(window, t, dtype, whole);
     check_same(whole, elems_of(t), dtype, "in place");
 }
 
+/* Between hosts elements are only bytes, but for their sums: some dtypes will do. */
 static void everywhere(void (*check)(const sw_along *t, sw_dtype dtype))
 {
     for (size_t s = 0; s < N_SHAPES; s++) {
-        for (size_t d = 0; d < N_DTYPES; d++)
+        for (size_t d = 0; d < N_DTYPES; d += window->hosts.n == 1 ? 1 : 3)
             check(&shapes[s], dtypes[d]);
     }
     for (size_t s = 0; s < N_LARGE; s++) {
@@ -228,20 +236,33 @@ static void gathered_rows_are_those_of_mpi(void **state)
     everywhere(check_gather);
 }
 
-/* What sums must be: the members' numbers, one after the other. */
+/* What sums must be: the members' numbers host by host, one after the other, then those of the hosts. */
 static void add_in_order(uint64_t n, sw_dtype dtype)
 {
+    const sw_hosts *hosts = &window->hosts;
     const void *parts[8];
+    const void *sums[8];
     size_t bytes = n * width_of(dtype);
+    size_t sum_bytes = n * sw_combine_width(dtype, SW_COMBINE_SUM);
     char *theirs = malloc(group->size * bytes);
+    char *partial = malloc(group->size * sum_bytes);
 
-    assert_non_null(theirs);
+    assert_true(theirs != NULL && partial != NULL);
+    memcpy(theirs, in, bytes);
     if (group->size > 1)
         MPI_Allgather(in, (int)bytes, MPI_BYTE, theirs, (int)bytes, MPI_BYTE, group->mpi);
-    for (uint32_t m = 0; m < group->size; m++)
-        parts[m] = group->size > 1 ? theirs + m * bytes : in;
-    sw_combine(expected, parts, group->size, n, dtype, SW_COMBINE_SUM);
+    for (uint32_t h = 0; h < hosts->n; h++) {
+        uint32_t n_there = 0;
+        for (uint32_t m = 0; m < group->size; m++) {
+            if (hosts->host_of[m] == h)
+                parts[n_there++] = theirs + m * bytes;
+        }
+        sums[h] = partial + h * sum_bytes;
+        sw_combine_begin(partial + h * sum_bytes, parts, n_there, n, dtype, SW_COMBINE_SUM);
+    }
+    sw_combine_end(expected, sums, hosts->n, n, dtype, SW_COMBINE_SUM);
     free(theirs);
+    free(partial);
 }
 
 static void sums_have_the_same_bits_in_every_run(void **state)
@@ -259,7 +280,8 @@ static void sums_have_the_same_bits_in_every_run(void **state)
             add_in_order(n, dtypes[d]);
             for (int run = 0; run < 5; run++) {
                 sw_all_reduce(group, n, dtypes[d], in, out);
-                check_same(out, n, dtypes[d], "copied");
+                if (copies != NULL || group->size == 1) /* else it is MPI's sum */
+                    check_same(out, n, dtypes[d], "copied");
                 sw_window_all_reduce(window, n, dtypes[d], SW_COMBINE_SUM, room, window->common);
                 check_same(window->common, n, dtypes[d], "in place");
                 sw_window_reduce_scatter(window, &row, dtypes[d], room, out);
@@ -326,13 +348,28 @@ static void windows_that_cannot_be_are_refused(void **state)
     assert_null(none);
 }
 
+static int host_of(const spreading *hosts)
+{
+    int rank = sw_test_rank();
+    return hosts->turn > 0 ? rank % hosts->turn : hosts->each > 0 ? rank / hosts->each : 0;
+}
+
+static uint32_t n_hosts(const spreading *hosts)
+{
+    int ranks = sw_test_ranks();
+    if (hosts->turn > 0)
+        return (uint32_t)(hosts->turn < ranks ? hosts->turn : ranks);
+    return hosts->each > 0 ? (uint32_t)((ranks + hosts->each - 1) / hosts->each) : 1;
+}
+
 static int begin(void **state)
 {
-    (void)state;
+    const spreading *hosts = *state;
     char axes[16];
     sw_mesh *mesh = NULL;
     (void)snprintf(axes, sizeof axes, "tp=%d", sw_test_ranks());
-    if (sw_mesh_create(&mesh, axes, 0, NULL) != SW_OK || sw_comm_create(&comm, mesh, NULL, NULL) != SW_OK)
+    if (sw_mesh_create(&mesh, axes, 0, NULL) != SW_OK ||
+        sw_comm_create_on(&comm, mesh, NULL, host_of(hosts), NULL) != SW_OK)
         return -1;
     sw_mesh_destroy(mesh);
     group = sw_comm_group(comm, SW_GROUP_TP);
@@ -340,9 +377,11 @@ static int begin(void **state)
     in = malloc(MOST + GUARD);
     out = malloc(MOST + GUARD);
     expected = malloc(MOST + GUARD);
-    if (in == NULL || out == NULL || expected == NULL || (copies == NULL) != (group->size == 1))
+    if (in == NULL || out == NULL || expected == NULL || (copies == NULL) != (n_hosts(hosts) == group->size))
         return -1;
-    return sw_window_create(&window, group, MOST, MOST, NULL) == SW_OK ? 0 : -1;
+    if (sw_window_create(&window, group, MOST, MOST, NULL) != SW_OK)
+        return -1;
+    return window->hosts.n == n_hosts(hosts) ? 0 : -1;
 }
 
 static int end(void **state)
@@ -356,18 +395,32 @@ static int end(void **state)
     return 0;
 }
 
+static spreading on_one = {0, 0};
+static spreading alone = {1, 0};
+static spreading by_two = {2, 0};
+static spreading by_three = {3, 0};
+static spreading in_turn = {0, 2};
+
+/* A test on each of these. */
+#define ON(hosts, test)                                                                                      \
+    {                                                                                                        \
+#test ", " #hosts, test, begin, end, &(hosts)                                                        \
+    }
+#define ON_HOSTS(test)                                                                                       \
+    ON(on_one, test), ON(alone, test), ON(by_two, test), ON(by_three, test), ON(in_turn, test)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_for_all_are_those_of_mpi),
-        cmocka_unit_test(maxima_are_those_of_mpi),
-        cmocka_unit_test(scattered_sums_are_those_of_mpi),
-        cmocka_unit_test(gathered_rows_are_those_of_mpi),
-        cmocka_unit_test(sums_have_the_same_bits_in_every_run),
-        cmocka_unit_test(calls_of_all_kinds_may_follow_each_other),
-        cmocka_unit_test(messages_arrive_while_their_sender_waits_in_a_window),
-        cmocka_unit_test(nothing_is_allocated),
-        cmocka_unit_test(windows_that_cannot_be_are_refused),
+        ON_HOSTS(sums_for_all_are_those_of_mpi),
+        ON_HOSTS(maxima_are_those_of_mpi),
+        ON_HOSTS(scattered_sums_are_those_of_mpi),
+        ON_HOSTS(gathered_rows_are_those_of_mpi),
+        ON_HOSTS(sums_have_the_same_bits_in_every_run),
+        ON_HOSTS(calls_of_all_kinds_may_follow_each_other),
+        ON_HOSTS(messages_arrive_while_their_sender_waits_in_a_window),
+        ON_HOSTS(nothing_is_allocated),
+        ON_HOSTS(windows_that_cannot_be_are_refused),
     };
-    return SW_MPI_MAIN_WITH("window", tests, begin, end);
+    return SW_MPI_MAIN("window", tests);
 }

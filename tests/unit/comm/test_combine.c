@@ -132,6 +132,42 @@ static void long_parts_are_combined_in_order_and_in_place(void **state)
         assert_true(first[i] == (float)i * 0.25F);
 }
 
+/* 256 + 1 + 1 + 1 is 260 in BF16 when it is rounded once, and 256 when each sum is. */
+static void sums_in_two_goes_are_rounded_once(void **state)
+{
+    (void)state;
+    const uint16_t values[] = {0x4380, 0x3f80, 0x3f80, 0x3f80};
+    const void *left[] = {&values[0], &values[1]};
+    const void *right[] = {&values[2], &values[3]};
+    float sums[2] = {0};
+    const void *both[] = {&sums[0], &sums[1]};
+    uint16_t out = 0;
+
+    assert_int_equal(sw_combine_width(SW_DTYPE_BF16, SW_COMBINE_SUM), 4);
+    sw_combine_begin(&sums[0], left, 2, 1, SW_DTYPE_BF16, SW_COMBINE_SUM);
+    sw_combine_begin(&sums[1], right, 2, 1, SW_DTYPE_BF16, SW_COMBINE_SUM);
+    assert_true(sums[0] == 257 && sums[1] == 2);
+    sw_combine_end(&out, both, 2, 1, SW_DTYPE_BF16, SW_COMBINE_SUM);
+    assert_int_equal(out, 0x4382);
+}
+
+/* What is no sum of short floats is the same in one go and in two, also of one part alone. */
+static void other_combinations_are_the_same_in_two_goes(void **state)
+{
+    (void)state;
+    const uint16_t values[] = {0x4380, 0x3f80};
+    const void *parts[] = {&values[0], &values[1]};
+    uint16_t most = 0;
+    uint16_t out = 0;
+
+    assert_int_equal(sw_combine_width(SW_DTYPE_F16, SW_COMBINE_MAX), 2);
+    assert_int_equal(sw_combine_width(SW_DTYPE_I64, SW_COMBINE_SUM), 8);
+    sw_combine_begin(&most, parts, 2, 1, SW_DTYPE_BF16, SW_COMBINE_MAX);
+    const void *one[] = {&most};
+    sw_combine_end(&out, one, 1, 1, SW_DTYPE_BF16, SW_COMBINE_MAX);
+    assert_int_equal(out, 0x4380);
+}
+
 static void what_cannot_be_combined_is_known(void **state)
 {
     (void)state;
@@ -153,6 +189,8 @@ int main(void)
         cmocka_unit_test(sums_of_bf16_are_rounded_to_the_nearest),
         cmocka_unit_test(integers_wrap_and_compare_with_their_sign),
         cmocka_unit_test(long_parts_are_combined_in_order_and_in_place),
+        cmocka_unit_test(sums_in_two_goes_are_rounded_once),
+        cmocka_unit_test(other_combinations_are_the_same_in_two_goes),
         cmocka_unit_test(what_cannot_be_combined_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
