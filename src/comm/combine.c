@@ -36,7 +36,7 @@ enum { BLOCK = 1024 };
         const type *first = (const type *)parts[0] + at;                                                     \
         result_type *result = (result_type *)out + at;                                                       \
         const type *second = (const type *)parts[n_parts > 1 ? 1 : 0] + at;                                  \
-        for (size_t i = 0; i < length && n_parts == 1; i++)                                                  \
+        for (size_t i = 0; i < length && n_parts <= 1; i++)                                                  \
             block[i] = load(first[i]);                                                                       \
         for (size_t i = 0; i < length && n_parts > 1; i++)                                                   \
             block[i] = (wide)op(load(first[i]), load(second[i]));                                            \

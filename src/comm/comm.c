@@ -17,13 +17,19 @@
 #include "comm/window_copy.h"
 #include "comm/work.h"
 
-enum { OVER_LIMIT = 32 }; /* sets of axes: as many as there are of five */
+enum { OVER_LIMIT = 1 << SW_AXIS_COUNT_ }; /* as many as there are sets of axes */
+
+/* Axes, outer ones first; neighbours that number ranks without a gap are one. */
+typedef struct axis_set {
+    uint32_t n;
+    sw_mesh_axis axes[SW_AXIS_COUNT_];
+} axis_set;
 
 /* A group over a set of axes that is none of the kinds. */
-typedef struct axis_set {
-    uint32_t axes;
+typedef struct over_group {
+    axis_set set;
     sw_group *group;
-} axis_set;
+} over_group;
 
 struct sw_comm {
     sw_mesh mesh;
@@ -35,7 +41,7 @@ struct sw_comm {
     MPI_Comm job;                          /* a copy of the caller's */
     sw_group groups[SW_GROUP_KIND_COUNT_]; /* owners */
     sw_group *kinds[SW_GROUP_KIND_COUNT_]; /* of `groups`, shared where members are equal */
-    axis_set over[OVER_LIMIT];             /* groups of their own, allocated */
+    over_group over[OVER_LIMIT];           /* groups of their own, allocated */
     uint32_t n_over;
 };
 
@@ -262,92 +268,124 @@ void sw_comm_destroy(sw_comm *comm)
 
 /* ---- groups over several axes ---- */
 
-static bool is_numbered(const sw_mesh *mesh, int axis)
+/* Put an axis where it stands among those of the set, by its stride. */
+static void insert(sw_axis *order, uint32_t n, const sw_mesh *mesh, sw_axis axis)
 {
-    return axis < SW_AXIS_EDP && (axis != SW_AXIS_EP || mesh->ep_mode != SW_EP_TP_EXTEND);
+    uint32_t at = n;
+
+    for (; at > 0 && mesh->axes[order[at - 1]].stride < mesh->axes[axis].stride; at--)
+        order[at] = order[at - 1];
+    order[at] = axis;
 }
 
 /*
- * Size, own index and lowest member of the group over a set of axes; its progression where it is one, of
- * stride 0 where it is none.
+ * The axes of a set in their order; those of size 1 do not count. No two may number the same ranks. Returns
+ * how many there are.
  */
-static sw_mesh_axis walk_axes(const sw_comm *comm, uint32_t axes, uint32_t *index, uint32_t *first)
+static sw_status read_axes(const sw_mesh *mesh, uint32_t axes, sw_axis *order, uint32_t *n, sw_error *err)
 {
-    sw_mesh_axis all = {1, 1};
-    bool is_even = true;
-
-    *index = 0;
-    *first = comm->rank;
-    for (int axis = SW_AXIS_TP; axis >= SW_AXIS_PP; axis--) { /* inner axes first */
-        const sw_mesh_axis *a = &comm->mesh.axes[axis];
-        if ((axes >> axis & 1U) == 0 || a->size == 1)
+    *n = 0;
+    for (int axis = 0; axis < 32; axis++) {
+        if ((axes >> axis & 1U) == 0)
             continue;
-        uint32_t at = comm->rank / a->stride % a->size;
-        *first -= at * a->stride;
-        *index += at * all.size;
-        is_even = is_even && (all.size == 1 || a->stride == all.stride * all.size);
-        all.stride = all.size == 1 ? a->stride : all.stride;
-        all.size *= a->size;
+        if (axis >= SW_AXIS_COUNT_)
+            return SW_FAIL(err, SW_E_ARGUMENT, "", "a group over axis %d, which is none", axis);
+        if (mesh->axes[axis].size > 1)
+            insert(order, (*n)++, mesh, (sw_axis)axis);
     }
-    if (!is_even)
-        all.stride = 0;
-    return all;
+    for (uint32_t i = 0; i < *n; i++) {
+        for (uint32_t k = i + 1; k < *n; k++) {
+            if (!sw_mesh_axes_nest(mesh->axes[order[i]], mesh->axes[order[k]]))
+                return SW_FAIL(err, SW_E_ARGUMENT,
+                               "take edp and the derived ep alone, or the axes that they are cut out of",
+                               "a group over %s and %s, which number the same ranks", sw_axis_name(order[i]),
+                               sw_axis_name(order[k]));
+        }
+    }
+    return SW_OK;
 }
 
-static const sw_group *find_over(const sw_comm *comm, uint32_t axes, sw_mesh_axis all)
+static axis_set set_of(const sw_mesh *mesh, const sw_axis *order, uint32_t n)
 {
-    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_ && all.stride != 0; kind++) {
+    axis_set set = {0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        sw_mesh_axis axis = mesh->axes[order[i]];
+        sw_mesh_axis *outer = set.n == 0 ? NULL : &set.axes[set.n - 1];
+        if (outer != NULL && outer->stride == axis.stride * axis.size)
+            *outer = (sw_mesh_axis){outer->size * axis.size, axis.stride};
+        else
+            set.axes[set.n++] = axis;
+    }
+    return set;
+}
+
+static bool is_same_set(const axis_set *a, const axis_set *b)
+{
+    bool is_one = a->n == b->n;
+
+    for (uint32_t i = 0; i < a->n && is_one; i++)
+        is_one = is_same(a->axes[i], b->axes[i]);
+    return is_one;
+}
+
+static const sw_group *find_over(const sw_comm *comm, const axis_set *set)
+{
+    const sw_mesh_axis all = set->n == 0 ? (sw_mesh_axis){1, 1} : set->axes[0];
+
+    for (int kind = 0; kind < SW_GROUP_KIND_COUNT_ && set->n < 2; kind++) {
         if (is_same(all, sw_mesh_group(&comm->mesh, (sw_group_kind)kind)))
             return comm->kinds[kind];
     }
     for (uint32_t i = 0; i < comm->n_over; i++) {
-        if (comm->over[i].axes == axes)
+        if (is_same_set(&comm->over[i].set, set))
             return comm->over[i].group;
     }
     return NULL;
 }
 
-/* Axes of size 1 do not count: sets that differ in them only are one. */
-static sw_status read_axes(const sw_mesh *mesh, uint32_t axes, uint32_t *out, sw_error *err)
+/* Size of the group over a set, this rank's index in it, and its lowest member. */
+static uint32_t walk_set(const sw_comm *comm, const axis_set *set, uint32_t *index, uint32_t *first)
 {
-    *out = 0;
-    for (int axis = 0; axis < 32; axis++) {
-        if ((axes >> axis & 1U) == 0)
-            continue;
-        if (axis >= SW_AXIS_COUNT_ || !is_numbered(mesh, axis))
-            return SW_FAIL(err, SW_E_ARGUMENT,
-                           "name axes of the mesh: a derived ep and edp are groups of their own",
-                           "axis %d does not number the ranks", axis);
-        if (mesh->axes[axis].size > 1)
-            *out |= 1U << axis;
+    uint32_t size = 1;
+
+    *index = 0;
+    *first = comm->rank;
+    for (uint32_t i = 0; i < set->n; i++) {
+        const sw_mesh_axis *a = &set->axes[i];
+        uint32_t at = comm->rank / a->stride % a->size;
+        *first -= at * a->stride;
+        *index = *index * a->size + at;
+        size *= a->size;
     }
-    return SW_OK;
+    return size;
 }
 
-static void name_axes(sw_group *group, uint32_t axes)
+static void name_axes(sw_group *group, const sw_axis *order, uint32_t n)
 {
     size_t length = 0;
 
-    for (int axis = 0; axis < SW_AXIS_COUNT_; axis++) {
-        if ((axes >> axis & 1U) != 0 && length < sizeof group->name)
-            length += (size_t)snprintf(group->name + length, sizeof group->name - length, "%s%s",
-                                       length == 0 ? "" : "_", sw_axis_name((sw_axis)axis));
-    }
+    for (uint32_t i = 0; i < n && length < sizeof group->name; i++)
+        length += (size_t)snprintf(group->name + length, sizeof group->name - length, "%s%s",
+                                   i == 0 ? "" : "_", sw_axis_name(order[i]));
 }
 
 sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err)
 {
+    sw_axis order[SW_AXIS_COUNT_];
+    uint32_t n = 0;
     uint32_t index = 0;
     uint32_t first = 0;
 
-    SW_TRY(read_axes(&comm->mesh, axes, &axes, err)); /* the same on all ranks */
-    sw_mesh_axis all = walk_axes(comm, axes, &index, &first);
-    *out = find_over(comm, axes, all);
+    SW_TRY(read_axes(&comm->mesh, axes, order, &n, err)); /* the same on all ranks */
+    const axis_set set = set_of(&comm->mesh, order, n);
+    *out = find_over(comm, &set);
     if (*out != NULL)
         return SW_OK;
+    uint32_t size = walk_set(comm, &set, &index, &first);
     sw_group *group = sw_alloc_zero(1, sizeof *group);
     sw_status status = group == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a communicator")
-                                     : fill_group(comm, group, all.size, index, err);
+                                     : fill_group(comm, group, size, index, err);
     status = sw_agree_over(comm->job, status, err);
     if (status != SW_OK) {
         if (group != NULL)
@@ -355,9 +393,9 @@ sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_er
         sw_free(group);
         return status;
     }
-    name_axes(group, axes);
+    name_axes(group, order, n);
     split(comm, group, first);
-    comm->over[comm->n_over++] = (axis_set){axes, group};
+    comm->over[comm->n_over++] = (over_group){set, group};
     *out = group;
     return SW_OK;
 }

@@ -34,8 +34,9 @@ const sw_group *sw_comm_group(const sw_comm *comm, sw_group_kind kind);
 
 /*
  * The group over several axes of the mesh at once: the ranks that differ in nothing else, outer axes first.
- * `axes` has bit 1 << axis for each; pp, dp, cp, tp, and ep where it is an axis. The first call for a set
- * makes the communicator, later ones find it. Collective over `comm`. SW_E_ARGUMENT, SW_E_NO_MEMORY.
+ * `axes` has bit 1 << axis for each; edp and a derived ep too, with axes that they are not cut out of. The
+ * first call for a set makes the communicator, later ones find it. Collective over `comm`. SW_E_ARGUMENT,
+ * also where two axes number the same ranks; SW_E_NO_MEMORY.
  */
 sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err);
 

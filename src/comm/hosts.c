@@ -225,6 +225,8 @@ void sw_hosts_spread(const sw_hosts *hosts)
         hosts->rows[m] = sw_view_joined(&hosts->rows[m]);
         most = n > most ? n : most;
     }
+    if (most == 0)
+        return;
     round r = {
         .hosts = hosts, .piece = piece_of(hosts, size, width), .width = width, .type = sw_elem_type(width)};
     for (; r.first < most; r.first += r.piece) {
@@ -308,6 +310,8 @@ void sw_hosts_combine(const sw_hosts *hosts, const void *const *rooms, sw_dtype 
     }
     for (uint32_t m = 0; m < size; m++)
         most = hosts->parts[m].n > most ? hosts->parts[m].n : most;
+    if (most == 0)
+        return;
     round r = {.hosts = hosts,
                .piece = piece_of(hosts, 2 * (uint64_t)size, width),
                .width = width,

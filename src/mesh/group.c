@@ -67,6 +67,11 @@ sw_mesh_axis sw_mesh_group(const sw_mesh *mesh, sw_group_kind kind)
     return (sw_mesh_axis){mesh->n_ranks, 1};
 }
 
+bool sw_mesh_axes_nest(sw_mesh_axis outer, sw_mesh_axis inner)
+{
+    return outer.size == 1 || inner.size == 1 || outer.stride % ((uint64_t)inner.stride * inner.size) == 0;
+}
+
 const char *sw_group_kind_name(sw_group_kind kind)
 {
     return (unsigned)kind < SW_GROUP_KIND_COUNT_ ? names[kind] : NULL;

@@ -31,6 +31,12 @@ typedef enum sw_group_kind {
  */
 sw_mesh_axis sw_mesh_group(const sw_mesh *mesh, sw_group_kind kind);
 
+/*
+ * Do two axes number ranks independently of each other, the outer one in whole rounds of the inner? Not so a
+ * derived ep or edp and what it is cut across. An axis of one rank does with any other.
+ */
+bool sw_mesh_axes_nest(sw_mesh_axis outer, sw_mesh_axis inner);
+
 /* "pp", "dp_replicate", ...; NULL when out of range. */
 const char *sw_group_kind_name(sw_group_kind kind);
 

@@ -10,13 +10,29 @@
 
 #include "base/checked.h"
 #include "base/status.h"
-#include "mesh/mesh.h"
+#include "mesh/group.h"
 #include "mesh/placement.h"
 #include "mesh/shard.h"
 
 enum { WIDEST_ELEMENT = 16 }; /* bytes; accumulators included */
 
 /* ---- grids ---- */
+
+/* May `inner` stand behind `outer` in a grid? */
+static sw_status check_pair(const sw_mesh *mesh, sw_axis outer, sw_axis inner, sw_error *err)
+{
+    const sw_mesh_axis *a = &mesh->axes[outer];
+    const sw_mesh_axis *b = &mesh->axes[inner];
+
+    if (outer == inner || (b->size > 1 && sw_mesh_axes_nest(*b, *a) && !sw_mesh_axes_nest(*a, *b)))
+        return SW_FAIL(err, SW_E_ARGUMENT, "name each axis once, outermost first",
+                       "a layout over %s and then %s", sw_axis_name(outer), sw_axis_name(inner));
+    if (!sw_mesh_axes_nest(*a, *b))
+        return SW_FAIL(
+            err, SW_E_ARGUMENT, "take edp and the derived ep alone, or the axes that they are cut out of",
+            "a layout over %s and %s, which number the same ranks", sw_axis_name(outer), sw_axis_name(inner));
+    return SW_OK;
+}
 
 sw_status sw_grid_of_mesh(sw_grid *out, const sw_mesh *mesh, const sw_axis *axes, uint32_t n_axes,
                           sw_error *err)
@@ -28,16 +44,12 @@ sw_status sw_grid_of_mesh(sw_grid *out, const sw_mesh *mesh, const sw_axis *axes
                        "a layout over %" PRIu32 " axes, at most %d are possible", n_axes, SW_GRID_MAX_AXES);
     }
     for (uint32_t a = 0; a < n_axes; a++) {
-        const char *name = sw_axis_name(axes[a]);
-        if (name == NULL)
+        if (sw_axis_name(axes[a]) == NULL)
             return SW_FAIL(err, SW_E_ARGUMENT, "", "a layout over axis %d, which is none", (int)axes[a]);
         grid.axis[a] = axes[a];
         grid.size[a] = sw_mesh_axis_size(mesh, axes[a]);
-        uint64_t reach = (uint64_t)grid.size[a] * sw_mesh_axis_stride(mesh, axes[a]);
-        if (a > 0 && reach > sw_mesh_axis_stride(mesh, axes[a - 1])) {
-            return SW_FAIL(err, SW_E_ARGUMENT, "name each axis once, outermost first",
-                           "a layout over %s and then %s", sw_axis_name(axes[a - 1]), name);
-        }
+        for (uint32_t outer = a; outer-- > 0;)
+            SW_TRY(check_pair(mesh, axes[outer], axes[a], err));
     }
     *out = grid;
     return SW_OK;

@@ -31,7 +31,10 @@ typedef struct sw_grid_coord {
     uint32_t at[SW_GRID_MAX_AXES];
 } sw_grid_coord;
 
-/* The grid of these axes of a mesh, which stand in its order. SW_E_ARGUMENT, SW_E_LIMIT. */
+/*
+ * The grid of these axes of a mesh, which stand in its order: pp, dp, cp, ep, tp, or with derived experts edp
+ * and ep for dp, cp and tp. SW_E_ARGUMENT, also where two of them number the same ranks; SW_E_LIMIT.
+ */
 sw_status sw_grid_of_mesh(sw_grid *out, const sw_mesh *mesh, const sw_axis *axes, uint32_t n_axes,
                           sw_error *err);
 

@@ -100,7 +100,31 @@ static void eight_ranks_are_grouped_as_the_mesh_says(void **state)
     assert_int_equal(sw_alloc_live(), live);
 }
 
-static void groups_over_derived_axes_are_refused(void **state)
+/* On dp=2,cp=2,tp=2 with four experts: edp is of ranks four apart, ep of neighbours. */
+static void groups_over_derived_axes_are_those_of_the_ranks_they_number(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 8, "is for 8 ranks, mpi.comm.n8 runs it");
+    uint32_t r = (uint32_t)sw_test_rank();
+    uint32_t c = r & 2U;
+    sw_comm *comm = comm_of("dp=2,cp=2,tp=2", 4);
+    const sw_group *over = NULL;
+    const sw_group *dense = NULL;
+    const uint32_t both = 1U << SW_AXIS_EDP | 1U << SW_AXIS_EP;
+
+    assert_int_equal(sw_comm_over(comm, both, &over, NULL), SW_OK);
+    assert_ptr_equal(over, sw_comm_group(comm, SW_GROUP_STAGE));
+    assert_int_equal(sw_comm_over(comm, both | 1U << SW_AXIS_PP, &over, NULL), SW_OK);
+    assert_ptr_equal(over, sw_comm_group(comm, SW_GROUP_WORLD));
+    assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_EDP | 1U << SW_AXIS_TP, &over, NULL), SW_OK);
+    members_are(over, (uint32_t[]){c, c + 1, c + 4, c + 5});
+    assert_string_equal(over->name, "edp_tp");
+    assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_DP | 1U << SW_AXIS_TP, &dense, NULL), SW_OK);
+    assert_ptr_equal(over, dense); /* the same ranks */
+    sw_comm_destroy(comm);
+}
+
+static void groups_over_axes_that_number_the_same_ranks_are_refused(void **state)
 {
     (void)state;
     char axes[16];
@@ -109,11 +133,14 @@ static void groups_over_derived_axes_are_refused(void **state)
 
     (void)snprintf(axes, sizeof axes, "dp=%d", sw_test_ranks());
     sw_comm *comm = comm_of(axes, (uint32_t)sw_test_ranks());
-    assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_EDP, &over, &err), SW_E_ARGUMENT);
-    assert_string_equal(err.what, "axis 5 does not number the ranks");
-    if (sw_test_ranks() > 1)
-        assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_EP, &over, &err), SW_E_ARGUMENT);
+    if (sw_test_ranks() > 1) {
+        assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_DP | 1U << SW_AXIS_EP, &over, &err), SW_E_ARGUMENT);
+        assert_string_equal(err.what, "a group over dp and ep, which number the same ranks");
+    }
+    assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_EP, &over, &err), SW_OK);
+    assert_ptr_equal(over, sw_comm_group(comm, SW_GROUP_EP));
     assert_int_equal(sw_comm_over(comm, 1U << 31, &over, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "a group over axis 31, which is none");
     assert_int_equal(sw_comm_over(comm, 0, &over, &err), SW_OK);
     assert_int_equal(over->size, 1);
     sw_comm_destroy(comm);
@@ -234,7 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_axis_of_all_ranks_has_one_communicator),
         cmocka_unit_test(eight_ranks_are_grouped_as_the_mesh_says),
-        cmocka_unit_test(groups_over_derived_axes_are_refused),
+        cmocka_unit_test(groups_over_derived_axes_are_those_of_the_ranks_they_number),
+        cmocka_unit_test(groups_over_axes_that_number_the_same_ranks_are_refused),
         cmocka_unit_test(a_part_of_the_job_can_have_a_mesh),
         cmocka_unit_test(a_mesh_of_other_size_is_refused_with_both_numbers),
         cmocka_unit_test(ranks_with_different_meshes_are_refused),

@@ -136,33 +136,65 @@ static void run_case(uint64_t seed, const sw_grid *grid, sw_comm *comm)
         fail_msg("seed %d on %u x %u x %u ranks", (int)seed, grid->size[0], grid->size[1], grid->size[2]);
 }
 
+/* Random transitions over the axes of a mesh, which together number all ranks. */
+static void run_mesh(const char *text, uint32_t ep, const sw_axis *axes, uint32_t n_axes, int host_ranks)
+{
+    sw_mesh *mesh = NULL;
+    sw_comm *comm = NULL;
+    sw_grid grid;
+    sw_error err = {0};
+
+    if (sw_mesh_create(&mesh, text, ep, &err) != SW_OK ||
+        sw_comm_create_on(&comm, mesh, NULL, sw_test_rank() / host_ranks, &err) != SW_OK ||
+        sw_grid_of_mesh(&grid, mesh, axes, n_axes, &err) != SW_OK)
+        fail_msg("%s: %s", text, err.what);
+    for (uint64_t seed = 0; seed < N_CASES; seed++)
+        run_case(seed, &grid, comm);
+    sw_comm_destroy(comm);
+    sw_mesh_destroy(mesh);
+}
+
 /* Every way to see the ranks as a grid of cp, ep, tp. */
 static void any_transition_on_any_mesh_keeps_tensor_and_gradient(void **state)
 {
     static const sw_axis axes[] = {SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_TP};
     uint32_t n = (uint32_t)sw_test_ranks();
-    sw_error err = {0};
-
     int host_ranks = *(const int *)*state;
 
     for (uint32_t i = 0; i < n * n; i++) {
         uint32_t cp = i / n + 1;
         uint32_t ep = i % n + 1;
         char text[64];
-        sw_mesh *mesh = NULL;
-        sw_comm *comm = NULL;
-        sw_grid grid;
         if (n % (cp * ep) != 0)
             continue;
         (void)snprintf(text, sizeof text, "cp=%u,ep=%u,tp=%u", cp, ep, n / cp / ep);
-        if (sw_mesh_create(&mesh, text, 0, &err) != SW_OK ||
-            sw_comm_create_on(&comm, mesh, NULL, sw_test_rank() / host_ranks, &err) != SW_OK ||
-            sw_grid_of_mesh(&grid, mesh, axes, SW_COUNT(axes), &err) != SW_OK)
-            fail_msg("%s: %s", text, err.what);
-        for (uint64_t seed = 0; seed < N_CASES; seed++)
-            run_case(seed, &grid, comm);
-        sw_comm_destroy(comm);
-        sw_mesh_destroy(mesh);
+        run_mesh(text, 0, axes, SW_COUNT(axes), host_ranks);
+    }
+}
+
+/*
+ * Experts that are cut out of dp, cp and tp number the same ranks as these, in two axes of their own; edp
+ * also stands beside a tp that ep is made of.
+ */
+static void any_transition_over_derived_experts_keeps_tensor_and_gradient(void **state)
+{
+    static const sw_axis experts[] = {SW_AXIS_PP, SW_AXIS_EDP, SW_AXIS_EP};
+    static const sw_axis mixed[] = {SW_AXIS_EDP, SW_AXIS_TP};
+    uint32_t n = (uint32_t)sw_test_ranks();
+    int host_ranks = *(const int *)*state;
+
+    for (uint32_t ep = 1; ep <= n; ep++) {
+        char text[64];
+        if (n % ep != 0)
+            continue;
+        (void)snprintf(text, sizeof text, "cp=%u", n);
+        run_mesh(text, ep, experts, SW_COUNT(experts), host_ranks);
+        (void)snprintf(text, sizeof text, "dp=%u,tp=%u", n / ep, ep);
+        run_mesh(text, ep, mixed, SW_COUNT(mixed), host_ranks);
+        if (n % 2 != 0 || n / 2 % ep != 0)
+            continue;
+        (void)snprintf(text, sizeof text, "pp=2,dp=%u", n / 2);
+        run_mesh(text, ep, experts, SW_COUNT(experts), host_ranks);
     }
 }
 
@@ -170,15 +202,15 @@ static int host_of_all = INT32_MAX;
 static int host_of_two = 2;
 static int host_of_three = 3;
 
+#define EXPERTS_ON(host_ranks)                                                                               \
+    cmocka_unit_test_prestate(any_transition_over_derived_experts_keeps_tensor_and_gradient, &(host_ranks))
 #define ON(host_ranks)                                                                                       \
     cmocka_unit_test_prestate(any_transition_on_any_mesh_keeps_tensor_and_gradient, &(host_ranks))
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON(host_of_all),
-        ON(host_of_two),
-        ON(host_of_three),
+        ON(host_of_all), ON(host_of_two), ON(host_of_three), EXPERTS_ON(host_of_all), EXPERTS_ON(host_of_two),
     };
     return SW_MPI_MAIN("redistribution", tests);
 }

@@ -127,9 +127,30 @@ static void every_kind_has_a_name(void **state)
     assert_null(sw_group_kind_name(SW_GROUP_KIND_COUNT_));
 }
 
+/* dp=3,tp=2 has six ranks, edp=2 and ep=3 cut them elsewhere than tp. */
+static void axes_nest_where_neither_cuts_the_other(void **state)
+{
+    (void)state;
+    const sw_mesh even = mesh_of("dp=2,cp=2,tp=2", 4);
+    const sw_mesh uneven = mesh_of("dp=3,tp=2", 3);
+    const sw_mesh_axis *a = even.axes;
+    const sw_mesh_axis *b = uneven.axes;
+
+    assert_true(sw_mesh_axes_nest(a[SW_AXIS_DP], a[SW_AXIS_TP]));
+    assert_false(sw_mesh_axes_nest(a[SW_AXIS_TP], a[SW_AXIS_DP]));
+    assert_true(sw_mesh_axes_nest(a[SW_AXIS_EDP], a[SW_AXIS_EP]));
+    assert_true(sw_mesh_axes_nest(a[SW_AXIS_EDP], a[SW_AXIS_TP])); /* two ranks of four apart */
+    assert_false(sw_mesh_axes_nest(a[SW_AXIS_EP], a[SW_AXIS_TP]));
+    assert_false(sw_mesh_axes_nest(a[SW_AXIS_DP], a[SW_AXIS_EDP]));
+    assert_true(sw_mesh_axes_nest(b[SW_AXIS_EDP], b[SW_AXIS_EP]));
+    assert_false(sw_mesh_axes_nest(b[SW_AXIS_EDP], b[SW_AXIS_TP]));
+    assert_true(sw_mesh_axes_nest(b[SW_AXIS_TP], b[SW_AXIS_CP]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(axes_nest_where_neither_cuts_the_other),
         cmocka_unit_test(the_dense_groups_follow_the_order_of_the_axes),
         cmocka_unit_test(derived_experts_fill_neighbouring_ranks),
         cmocka_unit_test(experts_that_span_replicas_have_the_fewer_copies),

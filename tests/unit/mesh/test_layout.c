@@ -137,6 +137,31 @@ static void a_grid_has_the_sizes_and_the_order_of_the_mesh(void **state)
     sw_mesh_destroy(mesh);
 }
 
+static void the_axes_of_derived_experts_are_a_grid_of_their_own(void **state)
+{
+    (void)state;
+    static const sw_axis experts[] = {SW_AXIS_PP, SW_AXIS_EDP, SW_AXIS_EP};
+    static const sw_axis mixed[] = {SW_AXIS_EP, SW_AXIS_TP};
+    static const sw_axis turned[] = {SW_AXIS_EP, SW_AXIS_EDP};
+    static const sw_axis twice[] = {SW_AXIS_DP, SW_AXIS_DP};
+    sw_error err = {0};
+    sw_mesh *mesh = NULL;
+    sw_grid grid;
+    assert_int_equal(sw_mesh_create(&mesh, "pp=2,cp=3,tp=4", 6, NULL), SW_OK);
+    assert_int_equal(sw_grid_of_mesh(&grid, mesh, experts, 3, &err), SW_OK);
+    assert_int_equal(grid.size[1], 2);
+    assert_int_equal(grid.size[2], 6);
+
+    assert_int_equal(sw_grid_of_mesh(&grid, mesh, mixed, 2, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "a layout over ep and tp, which number the same ranks");
+    assert_string_equal(err.help, "take edp and the derived ep alone, or the axes that they are cut out of");
+    assert_int_equal(sw_grid_of_mesh(&grid, mesh, turned, 2, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "a layout over ep and then edp");
+    assert_int_equal(sw_grid_of_mesh(&grid, mesh, twice, 2, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "a layout over dp and then dp");
+    sw_mesh_destroy(mesh);
+}
+
 static void a_layout_is_told_as_a_plan_writes_it(void **state)
 {
     (void)state;
@@ -174,6 +199,7 @@ int main(void)
         cmocka_unit_test(a_grid_has_the_sizes_and_the_order_of_the_mesh),
         cmocka_unit_test(a_layout_is_told_as_a_plan_writes_it),
         cmocka_unit_test(grids_are_equal_by_axes_and_sizes),
+        cmocka_unit_test(the_axes_of_derived_experts_are_a_grid_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
