@@ -122,7 +122,7 @@ sw_status sw_ops_attention(const sw_ops_bed *bed, sw_error *err)
                           .k = 2048,
                           .a = bed->pool + SW_OPS_POOL_BYTES / 4,
                           .b = bed->pool + SW_OPS_POOL_BYTES / 2,
-                          .c = bed->pool + SW_OPS_POOL_BYTES / 4 * 3,
+                          .c = bed->pool + (size_t)SW_OPS_POOL_BYTES / 4 * 3,
                           .a_type = SW_DTYPE_F32,
                           .b_type = SW_DTYPE_F32,
                           .c_type = SW_DTYPE_F32,
