@@ -1,6 +1,7 @@
 #!/bin/sh
-# The tests that take too long for every change: clang, the planner preset, no oneDNN, MPICH, -O2, the thread sanitizer,
-# valgrind, coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
+# The tests that take too long for every change: clang, the planner preset, no oneDNN, MPICH, -O2, collectives beyond
+# 2^31 elements, the thread sanitizer, valgrind, coverage with its bars, and an hour of fuzzing over all targets
+# (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
@@ -66,6 +67,13 @@ optimised() {
         ctest --test-dir build/release-test -j "$jobs" --output-on-failure -L 'unit|property|fuzz|golden|mpi'
 }
 
+# Collectives over more elements than an int counts, on two ranks with two buffers of 2 GiB each.
+large() {
+    kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+    [ "$kib" -gt $((10 * 1024 * 1024)) ] || { echo "skipped: collectives beyond 2^31 elements want 10 GiB, $((kib / 1024)) MiB are free"; return 0; }
+    scripts/mpi-run.sh 2 build/release-test/tests/mpi.large
+}
+
 valgrind_units() {
     command -v valgrind >/dev/null || { echo "skipped: valgrind is not here"; return 0; }
     for test in build/dev/tests/unit.*; do
@@ -78,6 +86,7 @@ step planner planner_alone
 step onednn-off onednn_off
 step mpich mpich
 step optimised optimised
+step large large
 step faults sh tests/fault/kill.sh build/release-test/bin --long
 step tsan preset tsan
 step valgrind valgrind_units

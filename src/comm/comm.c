@@ -365,9 +365,10 @@ static void name_axes(sw_group *group, const sw_axis *order, uint32_t n)
 {
     size_t length = 0;
 
-    for (uint32_t i = 0; i < n && length < sizeof group->name; i++)
+    for (uint32_t i = 0; i < n && length < sizeof group->name; i++) {
         length += (size_t)snprintf(group->name + length, sizeof group->name - length, "%s%s",
                                    i == 0 ? "" : "_", sw_axis_name(order[i]));
+    }
 }
 
 sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err)

@@ -1,6 +1,8 @@
 /*
- * Views (comm/view.h). Packing, unpacking and copying are one walk: the last dim of the joined view is a run
- * of elements at one distance, the dims before it are counted like an odometer.
+ * Views (comm/view.h). Packing, unpacking and copying are one walk through two views: the last dim of a
+ * joined view is a run of elements at one distance, the dims before it are counted like an odometer. Runs are
+ * often short, as many bytes as a row of a cut matrix has: all that follow at one distance are copied in one
+ * go.
  */
 #include "comm/view.h"
 
@@ -113,6 +115,46 @@ static void copy_run(run to, run from, uint64_t n, uint32_t width)
     }
 }
 
+/* ---- rows: runs of bytes at one distance ---- */
+
+/* Rows of memory, `step` bytes from one to the next. */
+typedef struct rows {
+    char *at;
+    int64_t step;
+    uint64_t n;
+} rows;
+
+/* `unit` is a number that the compiler knows: what it copies is no call. */
+static inline __attribute__((always_inline)) void copy_rows_by(rows to, rows from, uint64_t n, size_t length,
+                                                               size_t unit)
+{
+    for (uint64_t r = 0; r < n; r++) {
+        char *target = to.at + (int64_t)r * to.step;
+        const char *source = from.at + (int64_t)r * from.step;
+        for (size_t i = 0; i < length; i += unit)
+            memcpy(target + i, source + i, unit);
+    }
+}
+
+/* Of rows as long as this a call of memcpy() is the lesser part. */
+enum { LONG_ROW = 1024 };
+
+static void copy_rows(rows to, rows from, uint64_t n, size_t length)
+{
+    if (length > LONG_ROW)
+        copy_rows_by(to, from, n, length, length);
+    else if (length % 64 == 0)
+        copy_rows_by(to, from, n, length, 64);
+    else if (length % 16 == 0)
+        copy_rows_by(to, from, n, length, 16);
+    else if (length % 8 == 0 && length <= 64)
+        copy_rows_by(to, from, n, length, 8);
+    else if (length % 4 == 0 && length <= 32)
+        copy_rows_by(to, from, n, length, 4);
+    else
+        copy_rows_by(to, from, n, length, length);
+}
+
 /* ---- the walk ---- */
 
 /* A place in a joined view: the index of each dim, and where that is. */
@@ -146,14 +188,40 @@ static run run_at(const place *p)
     return (run){p->data, p->view->strides[p->view->n_dims - 1] * (int64_t)p->view->width};
 }
 
-/* Move on by `n` elements, which do not pass the end of the run. */
-static void move(place *p, uint64_t n)
+/* Is the place the beginning of a run of `length` elements, with other runs behind it? */
+static bool begins_run(const place *p, uint64_t length)
+{
+    uint32_t last = p->view->n_dims - 1;
+    return last > 0 && p->at[last] == 0 && p->view->dims[last] == length;
+}
+
+/* How many rows of `length` elements follow from a place on: whole runs, or parts of one. None where elements
+ * are apart. */
+static rows rows_at(const place *p, uint64_t length)
 {
     const sw_view *view = p->view;
-    uint32_t d = view->n_dims - 1;
+    uint32_t last = view->n_dims - 1;
+    rows found = {p->data, (int64_t)(length * view->width), run_left(p) / length};
 
-    p->at[d] += n;
-    p->data += (int64_t)n * view->strides[d] * (int64_t)view->width;
+    if (begins_run(p, length)) {
+        found.n = view->dims[last - 1] - p->at[last - 1];
+        found.step = view->strides[last - 1] * (int64_t)view->width;
+    }
+    if (view->strides[last] != 1)
+        found.n = 0;
+    return found;
+}
+
+/* Move on by `n` rows of `length` elements, which do not pass the end of the run, or of the dim before it. */
+static void move(place *p, uint64_t n, uint64_t length)
+{
+    const sw_view *view = p->view;
+    bool is_by_run = begins_run(p, length);
+    uint32_t d = view->n_dims - (is_by_run ? 2 : 1);
+    uint64_t steps = is_by_run ? n : n * length;
+
+    p->at[d] += steps;
+    p->data += (int64_t)steps * view->strides[d] * (int64_t)view->width;
     while (d > 0 && p->at[d] == view->dims[d]) {
         p->data -= (int64_t)view->dims[d] * view->strides[d] * (int64_t)view->width;
         p->at[d--] = 0;
@@ -162,46 +230,48 @@ static void move(place *p, uint64_t n)
     }
 }
 
-void sw_view_pack(void *row, const sw_view *joined, uint64_t first, uint64_t n)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-    place from = place_of(joined, first);
-    char *to = row;
+    return a < b ? a : b;
+}
+
+static void copy(place to, place from, uint64_t n)
+{
+    uint32_t width = to.view->width;
 
     while (n > 0) {
-        uint64_t length = run_left(&from) < n ? run_left(&from) : n;
-        copy_run((run){to, joined->width}, run_at(&from), length, joined->width);
-        move(&from, length);
-        to += length * joined->width;
-        n -= length;
+        uint64_t length = least(n, least(run_left(&to), run_left(&from)));
+        rows into = rows_at(&to, length);
+        rows out_of = rows_at(&from, length);
+        uint64_t n_rows = least(n / length, least(into.n, out_of.n));
+        if (n_rows > 1) {
+            copy_rows(into, out_of, n_rows, length * width);
+        } else {
+            n_rows = 1;
+            copy_run(run_at(&to), run_at(&from), length, width);
+        }
+        move(&to, n_rows, length);
+        move(&from, n_rows, length);
+        n -= n_rows * length;
     }
+}
+
+void sw_view_pack(void *row, const sw_view *joined, uint64_t first, uint64_t n)
+{
+    const sw_view dense = sw_view_dense(row, joined->width, 1, &n);
+    copy(place_of(&dense, 0), place_of(joined, first), n);
 }
 
 void sw_view_unpack(const sw_view *joined, uint64_t first, uint64_t n, const void *row)
 {
-    place to = place_of(joined, first);
-    char *from = (char *)row; /* only read */
-
-    while (n > 0) {
-        uint64_t length = run_left(&to) < n ? run_left(&to) : n;
-        copy_run(run_at(&to), (run){from, joined->width}, length, joined->width);
-        move(&to, length);
-        from += length * joined->width;
-        n -= length;
-    }
+    const sw_view dense = sw_view_dense(row, joined->width, 1, &n);
+    copy(place_of(joined, first), place_of(&dense, 0), n);
 }
 
 void sw_view_copy(const sw_view *to, const sw_view *from)
 {
     const sw_view target = sw_view_joined(to);
     const sw_view source = sw_view_joined(from);
-    place into = place_of(&target, 0);
-    place out_of = place_of(&source, 0);
 
-    for (uint64_t n = sw_view_elems(from); n > 0;) {
-        uint64_t length = run_left(&into) < run_left(&out_of) ? run_left(&into) : run_left(&out_of);
-        copy_run(run_at(&into), run_at(&out_of), length, target.width);
-        move(&into, length);
-        move(&out_of, length);
-        n -= length;
-    }
+    copy(place_of(&target, 0), place_of(&source, 0), sw_view_elems(from));
 }
