@@ -125,6 +125,7 @@ CASES = {
     "llama_tied": case("llama", small(num_key_value_heads=4, tie_word_embeddings=True), omit=["head_dim"]),
     "internlm2": case("llama", small(num_attention_heads=6), omit=["head_dim"],
                       regroup="internlm2"),
+    "internlm2_bias": case("llama", small(attention_bias=True), omit=["head_dim"], regroup="internlm2"),
     "mistral": case("mistral", llama(sliding_window=4, head_dim=10)),
     "qwen2": case("qwen2", small(), omit=["layer_types"]),
     "qwen2_window": case("qwen2", small(
@@ -204,7 +205,7 @@ CASES = {
     "stablelm_parallel_qk_norm": case("stablelm", partial_rotary(
         hidden_dropout=0.0, use_parallel_residual=True, qk_layernorm=True)),
     "mpt": case("mpt", common(
-        d_model=18, n_layers=2, n_heads=6, expansion_ratio=2, max_seq_len=32, resid_pdrop=0.0,
+        d_model=18, n_layers=2, n_heads=6, expansion_ratio=4, max_seq_len=32, resid_pdrop=0.0,
         emb_pdrop=0.0, no_bias=True, tie_word_embeddings=True)),
     "codegen": case("codegen", gpt2(n_embd=24, n_ctx=19, rotary_dim=4, tie_word_embeddings=False)),
     "gpt_bigcode": case("gpt_bigcode", gpt2(multi_query=True)),

@@ -252,18 +252,18 @@ INTERNLM2 = [
 
 def internlm2_group(q, k, v, groups):
     """Rows group by group: the queries of a key/value head, its key, its value."""
-    parts = [t.view(groups, t.shape[0] // groups, -1) for t in (q, k, v)]
-    return torch.cat(parts, dim=1).reshape(-1, q.shape[-1]).contiguous()
+    parts = [t.view(groups, t.shape[0] // groups, *t.shape[1:]) for t in (q, k, v)]
+    return torch.cat(parts, dim=1).flatten(0, 1).contiguous()
 
 
-def internlm2_names(tensors, groups, prefix=""):
+def internlm2_names(tensors, groups):
     out = {}
     for name, tensor in tensors.items():
         if ".k_proj." in name or ".v_proj." in name:
             continue
         if ".q_proj." in name:
-            tensor = internlm2_group(tensor, *(tensors[name.replace("q_proj", x)] for x in ("k_proj", "v_proj")),
-                                     groups)
+            k, v = (tensors[name.replace("q_proj", other)] for other in ("k_proj", "v_proj"))
+            tensor = internlm2_group(tensor, k, v, groups)
             name = name.replace("self_attn.q_proj", "attention.wqkv")
         for pattern, replacement in INTERNLM2:
             name = re.sub(pattern, replacement, name)
@@ -278,33 +278,37 @@ def add_masks(tensors, positions):
         tensors["h.%s.attn.bias" % layer] = mask.clone()
 
 
+def publish_config(case, path):
+    """Returns the config as save_pretrained wrote it."""
+    with open(path) as file:
+        written = json.load(file)
+    config = {k: v for k, v in written.items() if k not in case.get("omit", [])}
+    if case.get("regroup") == "internlm2":
+        config.update(architectures=["InternLM2ForCausalLM"], model_type="internlm2",
+                      bias=config.pop("attention_bias"))
+        del config["mlp_bias"]
+    with open(path, "w") as file:
+        json.dump(config, file, indent=2, sort_keys=True)
+        file.write("\n")
+    return written
+
+
 def publish(case, golden, folder):
     """Turn the folder and the golden's names into the form that published checkpoints have."""
-    path = os.path.join(folder, "config.json")
-    with open(path) as file:
-        config = json.load(file)
-    for key in case.get("omit", []):
-        del config[key]
-    weights_path = os.path.join(folder, "model.safetensors")
-    weights = load_file(weights_path)
+    config = publish_config(case, os.path.join(folder, "config.json"))
+    path = os.path.join(folder, "model.safetensors")
+    weights = load_file(path)
     grads = {k[len("grad."):]: golden.pop(k) for k in list(golden) if k.startswith("grad.")}
     if "rename" in case:
         weights, grads = ({renamed(k, case): v for k, v in t.items()} for t in (weights, grads))
     if case.get("regroup") == "internlm2":
-        groups = config["num_key_value_heads"]
-        weights, grads = internlm2_names(weights, groups), internlm2_names(grads, groups)
-        config.update(architectures=["InternLM2ForCausalLM"], model_type="internlm2", bias=False)
-        for key in ("attention_bias", "mlp_bias"):
-            del config[key]
+        weights, grads = (internlm2_names(t, config["num_key_value_heads"]) for t in (weights, grads))
     if "masks" in case:
         add_masks(weights, case["masks"])
     for name, source in case.get("copies", {}).items():
         weights[name] = weights[source].clone()
     golden.update({"grad." + k: v for k, v in grads.items()})
-    save_file(weights, weights_path, metadata={"format": "pt"})
-    with open(path, "w") as file:
-        json.dump(config, file, indent=2, sort_keys=True)
-        file.write("\n")
+    save_file(weights, path, metadata={"format": "pt"})
 
 
 def make_case(name, case):

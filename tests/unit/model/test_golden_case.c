@@ -1,6 +1,6 @@
 /*
- * The checkpoints of tests/parity: each is a model that we know whole, and the numbers beside it belong to it.
- * What the numbers are is compared where the model is run.
+ * The checkpoints of tests/parity: each is a model that we know whole, and the numbers beside it belong to
+ * it. What the numbers are is compared where the model is run.
  */
 #include "golden_case.h"
 
