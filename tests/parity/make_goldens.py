@@ -42,7 +42,7 @@ def fan_in(module, name, shape):
 
 
 def random_values(module, name, old, generator):
-    """Values of one tensor: norms around their identity, matrices so that what goes through keeps its size."""
+    """Values of one tensor: norms around their identity, matrices such that a product keeps its size."""
     normal = torch.randn(old.shape, generator=generator)
     uniform = 2 * torch.rand(old.shape, generator=generator) - 1
     if "Norm" in type(module).__name__ and name == "weight":
@@ -148,7 +148,8 @@ def scale_scores(model):
 
 def load(folder, case, dtype):
     model, info = AutoModelForCausalLM.from_pretrained(
-        folder, torch_dtype=dtype, attn_implementation="eager", output_loading_info=True)
+        folder, torch_dtype=dtype, attn_implementation=case.get("attention", "eager"),
+        output_loading_info=True)
     wrong = [k for k in ("missing_keys", "unexpected_keys", "mismatched_keys") if info[k]]
     assert not wrong, {k: info[k] for k in wrong}
     if case.get("mscale"):
@@ -174,9 +175,8 @@ def make_inputs(vocab, generator):
 
 def make_model(case, seed):
     config = AutoConfig.for_model(case["type"], **case["config"])
-    config._attn_implementation = "eager"
     generator = torch.Generator().manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model = AutoModelForCausalLM.from_config(config, attn_implementation=case.get("attention", "eager"))
     fill(model, generator)
     if case.get("mscale"):
         scale_scores(model)
@@ -209,7 +209,8 @@ def measure(case, seed, folder):
     cross_entropy(logits, labels).backward()
     continuation, token_gap = greedy(model, ids)
     with torch.no_grad():
-        short_logits, short_loss, short_choices = evaluate(load(folder, case, torch.bfloat16), case, ids, labels)
+        short = load(folder, case, torch.bfloat16)
+        short_logits, short_loss, short_choices = evaluate(short, case, ids, labels)
     golden = {
         "input_ids": ids.int(), "labels": labels.int(), "greedy": continuation.int(),
         "logits": logits.detach(), "loss": loss.detach().view(1).double(),
