@@ -115,7 +115,7 @@ check_files() {
         [ "$lines" -le "$MAX_FILE_LINES" ] || echo "$file:$lines: more than $MAX_FILE_LINES lines; split it by its subjects"
         head -n 1 "$file" | grep -q '^/\*' || echo "$file:1: does not open with a comment on what it is for"
     done <"$scratch/c_files"
-    only '^(tests/golden|tests/fuzz/corpus|tests/data)/|^LICENSE$' >"$scratch/verbatim"
+    only '^(tests/golden|tests/fuzz/corpus|tests/data|tests/parity/data)/|^LICENSE$' >"$scratch/verbatim"
     grep -vxFf "$scratch/verbatim" "$scratch/files" | while read -r file; do
         grep -InE '[[:blank:]]+$' "$file" | sed "s|^\([0-9]*\):.*|$file:\1: trailing space|"
         [ -z "$(tail -c 1 "$file" | tr -d '\n')" ] || ! grep -Iq . "$file" || echo "$file:1: no newline at the end"
