@@ -141,20 +141,23 @@ char *sw_arena_copy(sw_arena *arena, const char *text, size_t length)
     return copy;
 }
 
+char *sw_arena_format_list(sw_arena *arena, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = length < 0 ? NULL : text_room(arena, (size_t)length);
+    if (text != NULL)
+        (void)vsnprintf(text, (size_t)length + 1, format, args);
+    return text;
+}
+
 char *sw_arena_format(sw_arena *arena, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (length < 0)
-        return NULL;
-
-    char *text = text_room(arena, (size_t)length);
-    if (text == NULL)
-        return NULL;
-    va_start(args, format);
-    (void)vsnprintf(text, (size_t)length + 1, format, args);
+    char *text = sw_arena_format_list(arena, format, args);
     va_end(args);
     return text;
 }

@@ -19,6 +19,8 @@ void *sw_arena_zero(sw_arena *arena, size_t count, size_t bytes); /* zeroed arra
 char *sw_arena_copy(sw_arena *arena, const char *text,
                     size_t length); /* adds the final NUL; packed tightly */
 char *sw_arena_format(sw_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *sw_arena_format_list(sw_arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 size_t sw_arena_bytes(const sw_arena *arena); /* taken from the system */
 
 /* Raise the reason of the last NULL: SW_E_LIMIT or SW_E_NO_MEMORY, for `what` ("the names of x.json"). */

@@ -104,6 +104,8 @@ typedef struct sw_layer_count {
     const char *count; /* an expression: "layers + nextn_layers", "vision_layers" */
 } sw_layer_count;
 
+typedef struct sw_decoder sw_decoder; /* family/decoder.h */
+
 /* A family. Use designated initialisers: fields may be added. */
 typedef struct sw_family {
     const char *name;                 /* "qwen2_moe" */
@@ -121,6 +123,7 @@ typedef struct sw_family {
     const sw_layer_count *layer_counts; /* exceptions from "layers", ended by a NULL prefix; NULL: none */
     const sw_layer_count *inner_counts; /* what the second '#' counts where it is not "experts"; NULL: none */
     sw_dtype default_dtype;             /* when the config names none; 0: F32 */
+    const sw_decoder *decoder;          /* how it computes; NULL: it can be planned but not run */
 } sw_family;
 
 /* All families, in the order in which they are tried; ended by NULL. */

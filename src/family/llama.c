@@ -3,6 +3,7 @@
  * rotary inv_freq buffers. The class sizes are those a LLaVA config leaves out.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"LlamaForCausalLM", NULL};
@@ -22,10 +23,13 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_decoder decoder = {.has_rotary = true};
+
 const sw_family sw_family_llama = {
     .name = "llama",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .class_sizes = class_sizes,
+    .decoder = &decoder,
 };

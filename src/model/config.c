@@ -310,6 +310,8 @@ static sw_status read_all(reading *r)
     SW_TRY(read_dtype(r));
     SW_TRY(sw_config_quantization(&r->source, config->arena, &config->quantization));
     SW_TRY(read_attributes(r));
+    SW_TRY(sw_config_settings(&r->source, config->family == NULL ? NULL : config->family->decoder,
+                              config->arena, &config->settings));
     return sw_config_layers(&r->source, config->arena, &config->attributes);
 }
 

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "family/attributes.h"
+#include "family/decoder.h"
 
 enum { SW_CONFIG_MAX_BYTES = 4 << 20 };
 
@@ -65,6 +66,7 @@ typedef struct sw_config {
     sw_ignored_key *ignored;  /* keys that a plan may do without, in order */
     sw_quantization quantization;
     sw_attributes attributes;
+    sw_settings settings;
 } sw_config;
 
 /*

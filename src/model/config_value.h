@@ -56,4 +56,8 @@ sw_status sw_config_quantization(const config_source *source, sw_arena *arena, s
 /* config_layers.c: kinds of layers and layers listed as dense; needs the other attributes. */
 sw_status sw_config_layers(const config_source *source, sw_arena *arena, sw_attributes *attributes);
 
+/* config_settings.c: fractions, words and lists; the decoder may be NULL. */
+sw_status sw_config_settings(const config_source *source, const sw_decoder *decoder, sw_arena *arena,
+                             sw_settings *out);
+
 #endif

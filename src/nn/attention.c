@@ -1,0 +1,225 @@
+/*
+ * Attention of heads: queries, keys and values from apart or fused projections, norms of q and k, the rotary
+ * embedding, the cache; what attends is a module of its own. Heads are [B, T, H, D], and views where they
+ * stand in a fused projection.
+ */
+#include "nn/classes.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+
+/* Queries, keys and values while they are made. */
+typedef struct heads {
+    const sw_module *module;
+    sw_step *step;
+    uint64_t n_q;
+    uint64_t n_kv;
+    uint64_t width;
+    const sw_tensor *q;
+    const sw_tensor *k;
+    const sw_tensor *v;
+} heads;
+
+/* [B, T, n * D] to [B, T, n, D] */
+static sw_tensor *split(const heads *h, const sw_tensor *x)
+{
+    return sw_view_split(h->step, x, 2, h->width);
+}
+
+/* ---- projections ---- */
+
+/* A norm over all heads, whose mean square may have to be summed over ranks. */
+static const sw_tensor *full_norm(const heads *h, sw_slot slot, const sw_tensor *x, uint64_t full_width)
+{
+    const sw_held *held = &h->module->held[slot];
+    const sw_net_settings *s = &h->module->net->settings;
+    const sw_statistic_stage *statistic = &h->module->stages->statistic;
+    sw_rms_args args = {.eps = s->eps, .offset = s->decoder->norm_offset, .full_width = full_width};
+
+    if (held->weight == NULL || (held->weight->row->flags & SW_ROW_FULL_NORM) == 0)
+        return x;
+    if (statistic->run == NULL)
+        return sw_normalise(h->module->net, h->step, held, x);
+    const sw_tensor *sums = sw_op_square_sums(h->step, x);
+    sums = statistic->run(statistic->context, h->step, sums);
+    return sw_op_rms_by_sums(h->step, x, sums, held->weight->tensor, &args);
+}
+
+static void project_apart(heads *h, const sw_tensor *x)
+{
+    const sw_held *held = h->module->held;
+    const sw_net_settings *s = &h->module->net->settings;
+
+    h->q = sw_project(h->step, &held[SW_SLOT_Q], x);
+    h->k = sw_project(h->step, &held[SW_SLOT_K], x);
+    h->v = sw_project(h->step, &held[SW_SLOT_V], x);
+    h->q = split(h, full_norm(h, SW_SLOT_Q_NORM, h->q, s->heads * s->head_dim));
+    h->k = split(h, full_norm(h, SW_SLOT_K_NORM, h->k, s->kv_heads * s->head_dim));
+    h->v = split(h, h->v);
+}
+
+/* [q; k; v]: runs of rows of the weight, or of columns of what a Conv1D gives. */
+static void project_stacked(heads *h, const sw_tensor *x)
+{
+    const sw_held *held = &h->module->held[SW_SLOT_QKV];
+    uint64_t q = h->n_q * h->width;
+    uint64_t kv = h->n_kv * h->width;
+
+    if (held->weight->row->form == SW_FORM_CONV1D) {
+        const sw_tensor *y = sw_project(h->step, held, x);
+        h->q = split(h, sw_view_slice(h->step, y, 2, 0, q));
+        h->k = split(h, sw_view_slice(h->step, y, 2, q, kv));
+        h->v = split(h, sw_view_slice(h->step, y, 2, q + kv, kv));
+        return;
+    }
+    h->q = split(h, sw_project_rows(h->step, held, x, 0, q));
+    h->k = split(h, sw_project_rows(h->step, held, x, q, kv));
+    h->v = split(h, sw_project_rows(h->step, held, x, q + kv, kv));
+}
+
+/* Head by head q, k, v; or by key/value group its queries, its key, its value. */
+static void project_grouped(heads *h, const sw_tensor *x)
+{
+    sw_step *step = h->step;
+    uint64_t n_in_group = h->n_q / h->n_kv;
+    uint64_t q = n_in_group * h->width;
+    const sw_tensor *y = sw_project(step, &h->module->held[SW_SLOT_QKV], x);
+
+    y = sw_view_split(step, y, 2, q + 2 * h->width); /* [B, T, groups, (n + 2) * D] */
+    h->q = sw_view_slice(step, y, 3, 0, q);
+    h->k = sw_view_slice(step, y, 3, q, h->width);
+    h->v = sw_view_slice(step, y, 3, q + h->width, h->width);
+    if (n_in_group > 1) /* queries of a group follow one another, groups do not */
+        h->q = sw_view_merge(step, sw_view_split(step, h->q, 3, h->width), 2);
+}
+
+/* ---- what is done to heads ---- */
+
+static const sw_tensor *head_norm(const heads *h, sw_slot slot, const sw_tensor *x)
+{
+    const sw_held *held = &h->module->held[slot];
+
+    if (held->weight == NULL || (held->weight->row->flags & SW_ROW_FULL_NORM) != 0)
+        return x;
+    return sw_normalise(h->module->net, h->step, held, x);
+}
+
+static void turn(heads *h, const sw_pass *pass)
+{
+    const sw_net *net = h->module->net;
+    sw_rope_args args = {.cos = net->rotary_cos,
+                         .sin = net->rotary_sin,
+                         .positions = pass->positions,
+                         .is_interleaved = net->settings.decoder->is_interleaved};
+
+    if (!net->layers[h->module->layer].is_turned)
+        return;
+    h->q = sw_op_rope(h->step, h->q, &args);
+    h->k = sw_op_rope(h->step, h->k, &args);
+}
+
+static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass *pass,
+                          const sw_tensor *const *in)
+{
+    heads h = {.module = module,
+               .step = step,
+               .n_q = (uint64_t)module->attributes[SW_ATTENTION_HEADS],
+               .n_kv = (uint64_t)module->attributes[SW_ATTENTION_KV_HEADS],
+               .width = module->net->settings.head_dim};
+    const sw_parameter *fused = module->held[SW_SLOT_QKV].weight;
+
+    if (fused == NULL)
+        project_apart(&h, in[0]);
+    else if (fused->row->layout == SW_LAYOUT_QKV_STACKED)
+        project_stacked(&h, in[0]);
+    else
+        project_grouped(&h, in[0]);
+    h.q = head_norm(&h, SW_SLOT_Q_NORM, h.q);
+    h.k = head_norm(&h, SW_SLOT_K_NORM, h.k);
+    turn(&h, pass);
+    if (pass->cache != NULL && sw_cache_put(pass->cache, step, (uint32_t)module->layer, &h.k, &h.v) != SW_OK)
+        return NULL;
+    const sw_tensor *y = sw_module_run(module->core, step, pass, (const sw_tensor *[]){h.q, h.k, h.v});
+    return sw_project(step, &module->held[SW_SLOT_O], sw_view_merge(step, y, 2));
+}
+
+static void prepare(sw_module *module)
+{
+    const sw_net_settings *s = &module->net->settings;
+
+    module->attributes[SW_ATTENTION_HEADS] = (int64_t)s->heads;
+    module->attributes[SW_ATTENTION_KV_HEADS] = (int64_t)s->kv_heads;
+}
+
+static sw_cached_shape cached(const sw_module *module)
+{
+    uint64_t width = module->net->settings.head_dim;
+    return (sw_cached_shape){(uint64_t)module->attributes[SW_ATTENTION_KV_HEADS], width, width};
+}
+
+/* After memory was taken: the heads that a rank has are those of its weights. */
+static sw_status validate_materialized(const sw_module *module, sw_error *err)
+{
+    uint64_t q = (uint64_t)module->attributes[SW_ATTENTION_HEADS];
+    uint64_t kv = (uint64_t)module->attributes[SW_ATTENTION_KV_HEADS];
+    const sw_parameter *o = module->held[SW_SLOT_O].weight;
+    uint64_t width = o->dims[o->row->form == SW_FORM_CONV1D ? 0 : 1];
+
+    if (kv > 0 && q % kv == 0 && width == q * module->net->settings.head_dim)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_PLAN, "cut attributes and weights alike",
+                   "%s: %" PRIu64 " heads and %" PRIu64 " key/value heads of %" PRIu64 " do not fit %" PRIu64
+                   " columns of %s",
+                   module->fqn, q, kv, module->net->settings.head_dim, width, o->fqn);
+}
+
+const sw_module_class sw_class_attention = {
+    .name = "attention",
+    .arguments = {"hidden_states"},
+    .attributes = {"num_heads",     "num_key_value_heads", "first_head"},
+    .stages = {{"statistic", {"sums"}}  },
+    .forward = forward,
+    .prepare = prepare,
+    .cached = cached,
+    .bind_parallel = sw_module_bind_stages,
+    .validate_materialized = validate_materialized,
+};
+
+/* ---- what attends ---- */
+
+/* Slopes of the heads that are here. */
+static const sw_tensor *slopes_of(const sw_module *attention, sw_step *step)
+{
+    const sw_tensor *all = attention->net->slopes;
+    uint64_t n = (uint64_t)attention->attributes[SW_ATTENTION_HEADS];
+
+    if (all == NULL || all->dims[0] == n)
+        return all;
+    return sw_view_slice(step, all, 0, (uint64_t)attention->attributes[SW_ATTENTION_FIRST_HEAD], n);
+}
+
+static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_pass *pass,
+                               const sw_tensor *const *in)
+{
+    const sw_net_settings *s = &module->net->settings;
+    const sw_attend_stage *attend = &module->stages->attend;
+    sw_attend_args args = {.q_positions = pass->positions,
+                           .k_positions = pass->key_positions == NULL ? pass->positions : pass->key_positions,
+                           .slopes = slopes_of(module->parent, step),
+                           .sinks = sw_tensor_of(module->held[SW_SLOT_SINKS].weight),
+                           .scale = s->attention_scale,
+                           .soft_cap = s->attention_soft_cap,
+                           .window = module->net->layers[module->layer].window,
+                           .is_causal = true};
+
+    return attend->run(attend->context, step, in[0], in[1], in[2], &args);
+}
+
+const sw_module_class sw_class_attention_core = {
+    .name = "attention_core",
+    .arguments = {"q",  "k", "v"},
+    .stages = {{"attend", {"q", "k", "v"}}},
+    .forward = core_forward,
+    .bind_parallel = sw_module_bind_stages,
+};

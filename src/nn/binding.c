@@ -1,0 +1,357 @@
+/*
+ * From the tensors of a checkpoint to slots: the row of the family's table that a name belongs to says which
+ * slot it fills and what shape it must have. Everything that does not fit is counted and told, and only then
+ * refused.
+ */
+#include "nn/binding.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/complete.h"
+
+enum { FIRST = 200, LINE = 1024, STACKS = 6 }; /* gate, up and down of a layer, and their biases */
+
+typedef enum fault_kind { MISSING = 0, EXTRA, MISSHAPEN, FAULT_COUNT } fault_kind;
+
+static const char *const fault_names[FAULT_COUNT] = {"missing", "extra", "misshapen"};
+
+typedef struct binding {
+    sw_net *net;
+    const sw_model *model;
+    const sw_net_options *options;
+    uint64_t n_faults[FAULT_COUNT];
+    char first[FIRST];
+    sw_error *err;
+} binding;
+
+static void __attribute__((format(printf, 3, 4))) note(binding *b, fault_kind kind, const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (b->n_faults[MISSING] + b->n_faults[EXTRA] + b->n_faults[MISSHAPEN] == 0)
+        (void)snprintf(b->first, sizeof b->first, "%s: %.*s", fault_names[kind], FIRST - 20, line);
+    b->n_faults[kind]++;
+    if (b->options->on_tensor != NULL) {
+        char told[LINE + 16];
+        (void)snprintf(told, sizeof told, "%s: %s", fault_names[kind], line);
+        b->options->on_tensor(b->options->context, told);
+    }
+}
+
+static sw_status no_memory(const binding *b)
+{
+    return sw_arena_fail(b->net->arena, "the parameters of a net", b->err);
+}
+
+static sw_held *held_of(const binding *b, int32_t layer, sw_slot slot)
+{
+    return layer < 0 ? &b->net->held[slot] : &b->net->layers[layer].held[slot];
+}
+
+static bool holds(const binding *b, const sw_family_row *row, int64_t layer)
+{
+    int64_t value = 1;
+
+    if (row->when == NULL)
+        return true;
+    return sw_expression(row->when, &b->model->config.attributes, layer < 0 ? 0 : layer, &value, NULL) ==
+               SW_OK &&
+           value != 0;
+}
+
+static bool is_layered(const sw_family_row *row)
+{
+    return strchr(row->name, '#') != NULL;
+}
+
+/* One of many: its name has a second count. */
+static bool is_an_expert(const sw_family_row *row)
+{
+    const char *layer = strchr(row->name, '#');
+    return layer != NULL && strchr(layer + 1, '#') != NULL;
+}
+
+static bool is_left_alone(const binding *b, const sw_family_row *row, int32_t layer)
+{
+    bool is_bias = false;
+    sw_slot slot = sw_decoder_slot(b->net->settings.decoder, row->name, &is_bias);
+
+    if ((row->flags & (SW_ROW_BUFFER | SW_ROW_COPY)) != 0)
+        return true;
+    if (is_layered(row) &&
+        layer >= (int64_t)b->net->n_layers) /* behind the last: to predict further tokens */
+        return strcmp(sw_family_layer_count(b->model->family, row->name), "layers") != 0;
+    return slot == SW_SLOT_HEAD && !is_bias && b->net->settings.is_tied;
+}
+
+/* Matrices that a product or a lookup reads, which may be in a short float. */
+static bool may_be_short(const sw_parameter *p)
+{
+    return p->n_dims >= 2 && !p->is_bias && p->row->role != SW_ROLE_NORM;
+}
+
+static sw_dtype dtype_of(const binding *b, const sw_parameter *p)
+{
+    bool is_short = p->stored == SW_DTYPE_BF16 || p->stored == SW_DTYPE_F16;
+    sw_dtype activations = b->net->settings.dtype;
+
+    return b->options->keeps_short && is_short && may_be_short(p) && activations == SW_DTYPE_F32
+               ? p->stored
+               : activations;
+}
+
+static bool is_a_number_type(sw_dtype dtype)
+{
+    return dtype == SW_DTYPE_F64 || dtype == SW_DTYPE_F32 || dtype == SW_DTYPE_BF16 || dtype == SW_DTYPE_F16;
+}
+
+/* The shape that the table gives; a fault where the checkpoint has another. */
+static bool check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *p)
+{
+    uint64_t dims[SW_MAX_DIMS];
+    uint32_t n_dims = 0;
+    char wanted[SW_SHAPE_TEXT];
+    char found[SW_SHAPE_TEXT] = "of unknown shape";
+
+    if (!sw_row_shape(b->model->family, p->row, &b->model->config.attributes, p->layer, dims, &n_dims) ||
+        n_dims > SW_TENSOR_MAX_DIMS) {
+        note(b, MISSHAPEN, "%s: its shape does not follow from the config", entry->name);
+        return false;
+    }
+    p->n_dims = n_dims;
+    memcpy(p->dims, dims, n_dims * sizeof *dims);
+    if (entry->shape != NULL && entry->shape->n_dims == n_dims &&
+        memcmp(entry->shape->dims, dims, n_dims * sizeof *dims) == 0 &&
+        is_a_number_type((sw_dtype)entry->dtype))
+        return true;
+    sw_shape_text(n_dims, dims, wanted);
+    if (entry->shape != NULL && entry->shape->n_dims <= SW_TENSOR_MAX_DIMS)
+        sw_shape_text(entry->shape->n_dims, entry->shape->dims, found);
+    note(b, MISSHAPEN, "%s is %s %s, not %s of floats", entry->name, sw_dtype_name((sw_dtype)entry->dtype),
+         found, wanted);
+    return false;
+}
+
+/* ---- experts that stand one by one ---- */
+
+static uint64_t n_experts(const binding *b)
+{
+    int64_t n = 0;
+    return sw_model_attribute(b->model, SW_ATTR_EXPERTS, &n) && n > 0 ? (uint64_t)n : 0;
+}
+
+/* "model.layers.0.mlp.experts.gate_proj" of "model.layers.0.mlp.experts.3.gate_proj.weight" */
+static sw_status name_stack(const binding *b, const sw_parameter *p, const char **out)
+{
+    const char *at = strstr(p->fqn, "experts.");
+    const char *end = at == NULL ? NULL : strrchr(p->fqn, '.');
+    const char *leaf = at == NULL ? NULL : strchr(at + strlen("experts."), '.');
+
+    if (leaf == NULL || end <= leaf)
+        return sw_net_text(b->net, out, b->err, "%s", p->fqn);
+    return sw_net_text(b->net, out, b->err, "%.*sexperts%.*s", (int)(at - p->fqn), p->fqn, (int)(end - leaf),
+                       leaf);
+}
+
+/* The stack that one expert's parameter belongs to. */
+static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **slot, sw_parameter **out)
+{
+    sw_net *net = b->net;
+
+    if (*slot == NULL) {
+        sw_parameter *stack = &net->stacks[net->n_stacks++];
+        *stack = *p;
+        stack->index = 0;
+        SW_TRY(name_stack(b, p, &stack->fqn));
+        stack->source = UINT32_MAX;
+        stack->expert = -1;
+        stack->n_dims = p->n_dims + 1;
+        stack->dims[0] = n_experts(b);
+        memcpy(stack->dims + 1, p->dims, p->n_dims * sizeof *p->dims);
+        *slot = stack;
+    }
+    *out = *slot;
+    return SW_OK;
+}
+
+static sw_status place_expert(binding *b, sw_parameter *p, sw_parameter **slot)
+{
+    if ((uint64_t)p->expert >= n_experts(b) || p->n_dims + 1 > SW_TENSOR_MAX_DIMS) {
+        note(b, EXTRA, "%s: the config has %" PRIu64 " experts", p->fqn, n_experts(b));
+        return SW_OK;
+    }
+    p->index = (uint64_t)p->expert;
+    SW_TRY(find_stack(b, p, slot, &p->stack));
+    p->stack->index++;
+    b->net->n_parameters++;
+    return SW_OK;
+}
+
+/* ---- each tensor to its slot ---- */
+
+static sw_status place(binding *b, sw_parameter *p)
+{
+    sw_held *held = held_of(b, p->layer, p->slot);
+    sw_parameter **slot = p->is_bias ? &held->bias : &held->weight;
+
+    p->dtype = dtype_of(b, p);
+    if (is_an_expert(p->row))
+        return place_expert(b, p, slot);
+    if (*slot != NULL) {
+        note(b, EXTRA, "%s: %s is there already", p->fqn, (*slot)->fqn);
+        return SW_OK;
+    }
+    *slot = p;
+    b->net->n_parameters++;
+    return SW_OK;
+}
+
+static sw_status bind_tensor(binding *b, uint32_t i)
+{
+    const sw_param_node *node = &b->model->params[i];
+    const sw_tensor_entry *entry = sw_model_tensor(b->model, i);
+    const sw_family_row *row = b->model->patterns[node->pattern].row;
+    int32_t layer = row != NULL && is_layered(row) ? node->layer : -1;
+    sw_parameter *p = &b->net->parameters[b->net->n_parameters];
+
+    if (row != NULL && is_left_alone(b, row, layer))
+        return SW_OK;
+    if (row != NULL)
+        row = sw_family_row_for(b->model->family, row, &b->model->config.attributes, layer < 0 ? 0 : layer);
+    if (row == NULL || layer >= (int64_t)b->net->n_layers || !holds(b, row, layer)) {
+        note(b, EXTRA, "%s", entry->name);
+        return SW_OK;
+    }
+    *p = (sw_parameter){.source = i,
+                        .row = row,
+                        .layer = layer,
+                        .expert = is_an_expert(row) ? node->expert : -1,
+                        .stored = (sw_dtype)entry->dtype,
+                        .is_frozen = (row->flags & SW_ROW_FROZEN) != 0};
+    p->slot = sw_decoder_slot(b->net->settings.decoder, row->name, &p->is_bias);
+    if (p->slot == SW_SLOT_NONE) {
+        note(b, EXTRA, "%s: family %s does not compute with it", entry->name, b->model->family->name);
+        return SW_OK;
+    }
+    if (!check_shape(b, entry, p))
+        return SW_OK;
+    SW_TRY(sw_net_text(b->net, &p->fqn, b->err, "%s", entry->name));
+    return place(b, p);
+}
+
+/* ---- what is not there ---- */
+
+/* A row's name in a layer and, where it has two counts, of an expert. */
+static void name_row(const sw_family_row *row, int64_t layer, uint64_t expert, char name[LINE])
+{
+    size_t at = 0;
+    uint64_t counts[] = {(uint64_t)layer, expert};
+    uint32_t n = 0;
+
+    for (const char *c = row->name; *c != '\0' && at + 24 < LINE; c++) {
+        if (*c == '#')
+            at += (size_t)snprintf(name + at, LINE - at, "%" PRIu64, counts[n++ > 0]);
+        else
+            name[at++] = *c;
+    }
+    name[at] = '\0';
+}
+
+static bool has_expert(const binding *b, const sw_parameter *stack, uint64_t expert)
+{
+    for (uint32_t i = 0; i < b->net->n_parameters; i++) {
+        const sw_parameter *p = &b->net->parameters[i];
+        if (p->stack == stack && p->index == expert)
+            return true;
+    }
+    return false;
+}
+
+static void check_stack(binding *b, const sw_family_row *row, int64_t layer, const sw_parameter *stack)
+{
+    char name[LINE];
+
+    if (stack->index == stack->dims[0])
+        return;
+    for (uint64_t e = 0; e < stack->dims[0]; e++) {
+        if (has_expert(b, stack, e))
+            continue;
+        name_row(row, layer, e, name);
+        note(b, MISSING, "%s", name);
+    }
+}
+
+static bool is_in_another_form(const binding *b, int32_t layer, sw_slot slot)
+{
+    bool is_half = slot == SW_SLOT_EXPERT_GATE || slot == SW_SLOT_EXPERT_UP;
+    return is_half && held_of(b, layer, SW_SLOT_EXPERT_GATE_UP)->weight != NULL;
+}
+
+static void check_row(binding *b, const sw_family_row *row, int32_t layer)
+{
+    char name[LINE];
+    bool is_bias = false;
+    sw_slot slot = sw_decoder_slot(b->net->settings.decoder, row->name, &is_bias);
+
+    if (slot == SW_SLOT_NONE || !holds(b, row, layer) || is_left_alone(b, row, layer) ||
+        is_in_another_form(b, layer, slot))
+        return;
+    const sw_held *held = held_of(b, layer, slot);
+    const sw_parameter *p = is_bias ? held->bias : held->weight;
+    if (p != NULL && is_an_expert(row) && p->source == UINT32_MAX) {
+        check_stack(b, row, layer, p);
+    } else if (p == NULL) {
+        name_row(row, layer, 0, name);
+        note(b, MISSING, "%s", name);
+    }
+}
+
+static void check_rows(binding *b)
+{
+    uint32_t unneeded = SW_ROW_BUFFER | SW_ROW_OPTIONAL | SW_ROW_COPY;
+
+    for (const sw_family_block *block = b->model->family->blocks; *block != NULL; block++) {
+        for (const sw_family_row *row = *block; row->name != NULL; row++) {
+            if ((row->flags & unneeded) != 0)
+                continue;
+            if (!is_layered(row))
+                check_row(b, row, -1);
+            for (uint32_t layer = 0; is_layered(row) && layer < b->net->n_layers; layer++)
+                check_row(b, row, (int32_t)layer);
+        }
+    }
+}
+
+static sw_status give_verdict(const binding *b)
+{
+    const uint64_t *n = b->n_faults;
+
+    if (n[MISSING] + n[EXTRA] + n[MISSHAPEN] == 0)
+        return SW_OK;
+    return SW_FAIL(b->err, SW_E_FORMAT, "compare the checkpoint with its config.json",
+                   "%s: tensors of family %s: %" PRIu64 " missing, %" PRIu64 " extra, %" PRIu64
+                   " misshapen; %s",
+                   b->model->path, b->model->family->name, n[MISSING], n[EXTRA], n[MISSHAPEN], b->first);
+}
+
+sw_status sw_net_bind(sw_net *net, const sw_model *model, const sw_net_options *options, sw_error *err)
+{
+    binding b = {.net = net, .model = model, .options = options, .err = err};
+    size_t n = model->n_params + 1;
+
+    net->parameters = sw_arena_zero(net->arena, n, sizeof *net->parameters);
+    net->stacks = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *net->stacks);
+    if (net->parameters == NULL || net->stacks == NULL)
+        return no_memory(&b);
+    for (uint32_t i = 0; i < model->n_params; i++)
+        SW_TRY(bind_tensor(&b, i));
+    check_rows(&b);
+    return give_verdict(&b);
+}

@@ -1,0 +1,40 @@
+/*
+ * Keys and values of the tokens that went before, for generation: per layer a tensor each, positions once.
+ * All rows of a batch have the same length; padding has position -1.
+ */
+#ifndef SW_NN_CACHE_H
+#define SW_NN_CACHE_H
+
+#include "tensor/step.h"
+
+typedef struct sw_cache {
+    sw_stack *memory;
+    uint32_t n_layers;
+    uint64_t n_batch;
+    uint64_t capacity;    /* tokens */
+    uint64_t n_tokens;    /* that are in it */
+    uint64_t n_new;       /* that the pass at work adds */
+    sw_tensor **keys;     /* a layer each: [B, capacity, K, D] */
+    sw_tensor **values;   /* [B, capacity, K, E] */
+    sw_tensor *positions; /* I32 [B, capacity] */
+} sw_cache;
+
+typedef struct sw_net sw_net;
+
+/* For `capacity` tokens of the heads that the net's modules have. */
+sw_status sw_cache_create(sw_cache **out, const sw_net *net, uint64_t n_batch, uint64_t capacity,
+                          sw_error *err);
+void sw_cache_destroy(sw_cache *cache); /* NULL is fine */
+
+/*
+ * A pass begins: positions I32 [B, T] of its tokens go in, and what is attended to is given, [B, S]. It ends
+ * with sw_cache_end(), and its tokens are in. Failures are the step's.
+ */
+const sw_tensor *sw_cache_begin(sw_cache *cache, sw_step *step, const sw_tensor *positions);
+void sw_cache_end(sw_cache *cache);
+
+/* Put keys and values of the pass's tokens of a layer, and get all of them as views. */
+sw_status sw_cache_put(sw_cache *cache, sw_step *step, uint32_t layer, const sw_tensor **k,
+                       const sw_tensor **v);
+
+#endif

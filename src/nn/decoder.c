@@ -1,0 +1,185 @@
+/*
+ * The decoder, of all families: embedding, layers, last norm, head. A family without one of these modules
+ * goes past it.
+ */
+#include <inttypes.h>
+
+#include "base/status.h"
+#include "nn/net.h"
+
+/* Through a module that the family may lack. */
+static const sw_tensor *through(const sw_module *module, sw_step *step, const sw_pass *pass,
+                                const sw_tensor *x)
+{
+    return module == NULL ? x : sw_module_run_on(module, step, pass, x);
+}
+
+static const sw_tensor *scaled(sw_step *step, const sw_tensor *x, double factor)
+{
+    return factor == 1 ? x : sw_op_scale(step, x, factor);
+}
+
+/* ---- a layer ---- */
+
+typedef struct layer_run {
+    const sw_net *net;
+    const sw_layer *layer;
+    const sw_pass *pass;
+} layer_run;
+
+/* Attention, or the MLP, with its norm behind it. */
+static const sw_tensor *branch(const layer_run *r, sw_step *step, const sw_module *module,
+                               const sw_module *norm, const sw_tensor *h)
+{
+    const sw_tensor *y = sw_module_run_on(module, step, r->pass, h);
+    return scaled(step, through(norm, step, r->pass, y), r->net->settings.residual_scale);
+}
+
+static const sw_tensor *attend(const layer_run *r, sw_step *step, const sw_tensor *h)
+{
+    return branch(r, step, r->layer->attention, r->layer->attention_out_norm, h);
+}
+
+static const sw_tensor *widen(const layer_run *r, sw_step *step, const sw_tensor *h)
+{
+    return branch(r, step, r->layer->mlp, r->layer->mlp_out_norm, h);
+}
+
+/* Attention and MLP of the same hidden states, under one norm or two. */
+static sw_tensor *run_side_by_side(const layer_run *r, sw_step *step, const sw_tensor *x)
+{
+    const sw_tensor *h = through(r->layer->attention_norm, step, r->pass, x);
+    const sw_tensor *for_mlp = r->layer->mlp_norm == NULL ? h : through(r->layer->mlp_norm, step, r->pass, x);
+    const sw_tensor *a = attend(r, step, h);
+
+    return sw_op_add(step, sw_op_add(step, a, widen(r, step, for_mlp)), x);
+}
+
+/* Norms before what they are for. */
+static sw_tensor *run_in_turn(const layer_run *r, sw_step *step, const sw_tensor *x)
+{
+    x = sw_op_add(step, x, attend(r, step, through(r->layer->attention_norm, step, r->pass, x)));
+    return sw_op_add(step, x, widen(r, step, through(r->layer->mlp_norm, step, r->pass, x)));
+}
+
+/* Norms behind the sums. */
+static sw_tensor *run_norms_behind(const layer_run *r, sw_step *step, const sw_tensor *x)
+{
+    x = through(r->layer->attention_norm, step, r->pass, sw_op_add(step, x, attend(r, step, x)));
+    sw_tensor *y = sw_op_add(step, x, widen(r, step, x));
+    return r->layer->mlp_norm == NULL ? y : sw_module_run_on(r->layer->mlp_norm, step, r->pass, y);
+}
+
+static sw_tensor *run_layer(void *context, sw_step *step, const sw_tensor *const *in)
+{
+    const layer_run *r = context;
+
+    if (r->net->settings.is_parallel)
+        return run_side_by_side(r, step, in[0]);
+    return r->net->settings.is_norm_behind ? run_norms_behind(r, step, in[0]) : run_in_turn(r, step, in[0]);
+}
+
+/* ---- all of them ---- */
+
+static const sw_tensor *embed(const sw_net *net, sw_step *step, const sw_pass *pass)
+{
+    const sw_tensor *x = sw_module_run_on(net->embedding, step, pass, pass->tokens);
+
+    x = through(net->embed_in, step, pass, x);
+    x = scaled(step, x, net->settings.embed_scale);
+    if (net->positions != NULL)
+        x = sw_op_add(step, x, sw_module_run_on(net->positions, step, pass, pass->positions));
+    return through(net->embed_norm, step, pass, x);
+}
+
+static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *x)
+{
+    for (uint32_t i = 0; i < net->n_layers && x != NULL; i++) {
+        const sw_tensor *in[] = {x};
+        layer_run *r = sw_stack_take(sw_step_stack(step), sizeof *r);
+        sw_error err = {0};
+        if (r == NULL) {
+            SW_IGNORE(sw_step_fail(step, SW_FAIL(&err, SW_E_NO_MEMORY, "", "no memory for a layer"), &err));
+            return NULL;
+        }
+        *r = (layer_run){net, &net->layers[i], pass};
+        x = pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
+    }
+    return x;
+}
+
+/* A pass of its own that lasts as long as the tape. */
+static const sw_pass *keep_pass(sw_step *step, const sw_pass *given)
+{
+    sw_error err = {0};
+    sw_pass *pass =
+        sw_step_status(step, NULL) == SW_OK ? sw_stack_take(sw_step_stack(step), sizeof *pass) : NULL;
+
+    if (pass == NULL) {
+        SW_IGNORE(sw_step_fail(step, SW_FAIL(&err, SW_E_NO_MEMORY, "", "no memory for a pass"), &err));
+        return NULL;
+    }
+    *pass = *given;
+    if (pass->cache != NULL)
+        pass->key_positions = sw_cache_begin(pass->cache, step, pass->positions);
+    return pass;
+}
+
+const sw_tensor *sw_net_hidden(const sw_net *net, sw_step *step, const sw_pass *given)
+{
+    const sw_pass *pass = keep_pass(step, given);
+    const sw_tensor *x = pass == NULL ? NULL : run_layers(net, step, pass, embed(net, step, pass));
+
+    if (x == NULL)
+        return NULL;
+    if (pass->cache != NULL)
+        sw_cache_end(pass->cache);
+    x = through(net->final_norm, step, pass, x);
+    return through(net->embed_out, step, pass, x);
+}
+
+const sw_tensor *sw_net_logits(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *hidden)
+{
+    const sw_tensor *y = sw_module_run_on(net->head, step, pass, hidden);
+
+    y = scaled(step, y, net->settings.logit_scale);
+    return net->settings.logit_soft_cap > 0 ? sw_op_soft_cap(step, y, net->settings.logit_soft_cap) : y;
+}
+
+sw_tensor *sw_net_loss(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *labels,
+                       double factor, const sw_tensor **logits)
+{
+    const sw_loss_stage *loss = &net->stages->loss;
+    const sw_tensor *y = sw_net_logits(net, step, pass, sw_net_hidden(net, step, pass));
+
+    if (logits != NULL)
+        *logits = y;
+    return loss->run(loss->context, step, y, labels, factor);
+}
+
+const sw_tensor *sw_net_positions(const sw_net *net, sw_step *step, uint64_t n_batch, uint64_t n_tokens,
+                                  uint64_t first)
+{
+    uint64_t dims[] = {n_batch, n_tokens};
+    uint64_t most = net->settings.n_positions;
+    bool is_bounded = net->rotary_cos != NULL || net->positions != NULL;
+    sw_error err = {0};
+
+    if ((is_bounded && first + n_tokens > most) || first + n_tokens > INT32_MAX) {
+        SW_IGNORE(sw_step_fail(step,
+                               SW_FAIL(&err, SW_E_ARGUMENT, "use a shorter sequence",
+                                       "position %" PRIu64 " is beyond the %" PRIu64 " of the net",
+                                       first + n_tokens - 1, most),
+                               &err));
+        return NULL;
+    }
+    sw_tensor *positions = sw_step_tensor(step, SW_DTYPE_I32, 2, dims);
+    if (positions == NULL)
+        return NULL;
+    int32_t *at = sw_tensor_data(positions);
+    for (uint64_t b = 0; b < n_batch; b++) {
+        for (uint64_t t = 0; t < n_tokens; t++)
+            *at++ = (int32_t)(first + t);
+    }
+    return positions;
+}

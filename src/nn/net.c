@@ -1,0 +1,235 @@
+/* Making a net, its memory, its constants (nn/net.h). */
+#include "nn/net.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "kernel/scalar.h"
+#include "nn/binding.h"
+#include "nn/rotary.h"
+
+sw_status sw_net_text(const sw_net *net, const char **out, sw_error *err, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    *out = sw_arena_format_list(net->arena, format, arguments);
+    va_end(arguments);
+    return *out == NULL ? sw_arena_fail(net->arena, "the names of a net", err) : SW_OK;
+}
+
+/* ---- constants ---- */
+
+/* How many positions will be used: what was asked for, which a learned table must have. */
+static sw_status settle_positions(sw_net *net, const sw_net_options *options, sw_error *err)
+{
+    uint64_t given = net->settings.n_positions;
+    uint64_t wanted = options->n_positions > 0 ? options->n_positions : given;
+
+    if (net->positions != NULL && wanted > given)
+        return SW_FAIL(err, SW_E_ARGUMENT, "use shorter sequences",
+                       "%" PRIu64 " positions are more than the %" PRIu64 " of %s", wanted, given,
+                       net->positions->fqn);
+    if (wanted > INT32_MAX)
+        return SW_FAIL(err, SW_E_LIMIT, "use shorter sequences", "%" PRIu64 " positions are too many",
+                       wanted);
+    net->settings.n_positions = wanted;
+    return SW_OK;
+}
+
+static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err)
+{
+    int64_t trained = config->attributes.value[SW_ATTR_POSITIONS];
+    sw_rotary_sizes sizes = {
+        .width = sw_rotary_width(config, net->settings.head_dim),
+        .n_positions = net->settings.n_positions,
+        .trained = config->attributes.is_set[SW_ATTR_POSITIONS] && trained > 0 ? (uint64_t)trained : 0};
+    bool is_turned = false;
+
+    for (uint32_t i = 0; i < net->n_layers; i++)
+        is_turned = is_turned || net->layers[i].is_turned;
+    if (!is_turned)
+        return SW_OK;
+    if (sizes.n_positions == 0)
+        return SW_FAIL(err, SW_E_FORMAT, "add it to the config",
+                       "config.json: key \"max_position_embeddings\" is missing");
+    return sw_rotary_create(&net->rotary_cos, &net->rotary_sin, config, &sizes, net->settings.dtype,
+                            net->memory, err);
+}
+
+/* 2^(-8 i / n) for a power of two; the heads beyond it take those between of the next one. */
+static double slope_of(uint64_t head, uint64_t n_heads)
+{
+    uint64_t power = 1;
+
+    while (power * 2 <= n_heads)
+        power *= 2;
+    if (head < power)
+        return sw_power(2, -8 * (double)(head + 1) / (double)power);
+    return sw_power(2, -4 * (double)(2 * (head - power) + 1) / (double)power);
+}
+
+static sw_status make_slopes(sw_net *net, sw_error *err)
+{
+    const sw_net_settings *s = &net->settings;
+    double scale = s->decoder->scales_alibi ? s->attention_scale : 1;
+
+    if (!s->has_alibi)
+        return SW_OK;
+    SW_TRY(sw_tensor_create(&net->slopes, net->memory, s->dtype, 1, &s->heads, NULL, err));
+    for (uint64_t i = 0; i < s->heads; i++) {
+        double slope = scale * slope_of(i, s->heads);
+        if (s->dtype == SW_DTYPE_F64)
+            ((double *)sw_tensor_data(net->slopes))[i] = slope;
+        else
+            ((float *)sw_tensor_data(net->slopes))[i] = (float)slope;
+    }
+    return SW_OK;
+}
+
+/* ---- making ---- */
+
+static sw_status make_layers(sw_net *net, const sw_config *config, sw_error *err)
+{
+    net->n_layers = net->settings.n_layers;
+    net->layers = sw_arena_zero(net->arena, net->n_layers, sizeof *net->layers);
+    if (net->layers == NULL)
+        return sw_arena_fail(net->arena, "the layers of a net", err);
+    for (uint32_t i = 0; i < net->n_layers; i++) {
+        net->layers[i].window = sw_layer_window(config, i);
+        net->layers[i].is_turned = sw_layer_is_turned(config, i);
+    }
+    return SW_OK;
+}
+
+static sw_status make(sw_net *net, const sw_model *model, const sw_net_options *options, sw_error *err)
+{
+    sw_dtype dtype = options->dtype == SW_DTYPE_UNKNOWN ? SW_DTYPE_F32 : options->dtype;
+
+    if (dtype != SW_DTYPE_F32 && dtype != SW_DTYPE_F64)
+        return SW_FAIL(err, SW_E_ARGUMENT, "choose F32 or F64", "activations are F32 or F64, not %s",
+                       sw_dtype_name(dtype));
+    SW_TRY(sw_net_settings_read(&net->settings, model, err));
+    net->settings.dtype = dtype;
+    net->stages = &sw_stages_local;
+    SW_TRY(make_layers(net, &model->config, err));
+    SW_TRY(sw_net_bind(net, model, options, err));
+    SW_TRY(sw_net_build_modules(net, err));
+    SW_TRY(settle_positions(net, options, err));
+    SW_TRY(make_rotary(net, &model->config, err));
+    return make_slopes(net, err);
+}
+
+sw_status sw_net_create(sw_net **out, const sw_model *model, const sw_net_options *options, sw_error *err)
+{
+    sw_net *net = sw_alloc_zero(1, sizeof *net);
+    sw_status status = SW_OK;
+
+    if (net != NULL) {
+        net->arena = sw_arena_create(0);
+        net->memory = sw_stack_create();
+    }
+    if (net == NULL || net->arena == NULL || net->memory == NULL)
+        status = SW_FAIL(err, SW_E_NO_MEMORY, "", "out of memory for a net");
+    else
+        status = make(net, model, options, err);
+    if (status != SW_OK) {
+        sw_net_destroy(net);
+        return status;
+    }
+    *out = net;
+    return SW_OK;
+}
+
+void sw_net_destroy(sw_net *net)
+{
+    if (net == NULL)
+        return;
+    sw_stack_destroy(net->memory);
+    sw_arena_destroy(net->arena);
+    sw_free(net);
+}
+
+/* ---- memory ---- */
+
+static sw_status allocate(sw_net *net, sw_parameter *p, bool trains, sw_error *err)
+{
+    size_t bytes = 0;
+    sw_status status = sw_tensor_create(&p->tensor, net->memory, p->dtype, p->n_dims, p->dims, NULL, err);
+
+    if (status == SW_OK && trains && !p->is_frozen) {
+        bytes = (size_t)sw_tensor_elems(p->tensor) * sw_elem_bytes(sw_gradient_dtype(p->dtype));
+        void *gradient = sw_stack_take(net->memory, bytes);
+        if (gradient == NULL)
+            status = SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a gradient of %zu bytes", bytes);
+        else
+            sw_tensor_lend_gradient(p->tensor, gradient);
+    }
+    if (status != SW_OK)
+        sw_error_context(err, "%s", p->fqn);
+    return status;
+}
+
+/* One expert's parameter is a view of the stack. */
+static sw_status view_of_stack(sw_net *net, sw_parameter *p, sw_error *err)
+{
+    const sw_tensor *stack = p->stack->tensor;
+    sw_tensor *view = sw_stack_take(net->memory, sizeof *view);
+
+    if (view == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory for a tensor", p->fqn);
+    *view = *stack;
+    view->offset += p->index * stack->strides[0];
+    view->n_dims = stack->n_dims - 1;
+    memmove(view->dims, stack->dims + 1, view->n_dims * sizeof *view->dims);
+    memmove(view->strides, stack->strides + 1, view->n_dims * sizeof *view->strides);
+    p->tensor = view;
+    return SW_OK;
+}
+
+sw_status sw_net_allocate(sw_net *net, bool trains, sw_error *err)
+{
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        if (net->parameters[i].tensor != NULL)
+            return SW_FAIL(err, SW_E_ARGUMENT, "make another net", "%s has its memory already",
+                           net->parameters[i].fqn);
+    }
+    for (uint32_t i = 0; i < net->n_stacks; i++)
+        SW_TRY(allocate(net, &net->stacks[i], trains, err));
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        sw_parameter *p = &net->parameters[i];
+        SW_TRY(p->stack == NULL ? allocate(net, p, trains, err) : view_of_stack(net, p, err));
+    }
+    for (uint32_t i = 0; i < net->n_modules; i++) {
+        const sw_module *module = &net->modules[i];
+        if (module->class->validate_materialized != NULL)
+            SW_TRY(module->class->validate_materialized(module, err));
+    }
+    return SW_OK;
+}
+
+void sw_net_forget_gradients(sw_net *net)
+{
+    for (uint32_t i = 0; i < net->n_parameters; i++)
+        net->parameters[i].tensor->storage->has_gradient = false;
+}
+
+sw_module *sw_net_module(const sw_net *net, const char *fqn)
+{
+    for (uint32_t i = 0; i < net->n_modules; i++) {
+        if (strcmp(net->modules[i].fqn, fqn) == 0)
+            return &net->modules[i];
+    }
+    return NULL;
+}
+
+sw_parameter *sw_net_parameter(const sw_net *net, const char *fqn)
+{
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        if (strcmp(net->parameters[i].fqn, fqn) == 0)
+            return &net->parameters[i];
+    }
+    return NULL;
+}
