@@ -2,6 +2,7 @@
  * BLOOM. Fused projection head by head, biases everywhere, a norm after the embedding, ALiBi (no positions in
  * the file). Some files have the prefix "transformer.", some none.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -36,10 +37,30 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,         NULL      },
 };
 
+static const sw_slot_name slots[] = {
+    {"word_embeddings",                SW_SLOT_TOKENS    },
+    {"word_embeddings_layernorm",      SW_SLOT_EMBED_NORM},
+    {"ln_f",                           SW_SLOT_FINAL_NORM},
+    {"self_attention.query_key_value", SW_SLOT_QKV       },
+    {"self_attention.dense",           SW_SLOT_O         },
+    {"mlp.dense_h_to_4h",              SW_SLOT_UP        },
+    {"mlp.dense_4h_to_h",              SW_SLOT_DOWN      },
+    {NULL,                             SW_SLOT_NONE      },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu_pytorch_tanh"},
+    {SW_SET_NORM_EPS,   1e-5, NULL               },
+    {SW_SET_ALIBI,      1,    NULL               },
+    {SW_SET_NONE,       0,    NULL               },
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .is_activation_kept = true};
+
 const sw_family sw_family_bloom = {
     .name = "bloom",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };

@@ -3,6 +3,7 @@
  * decoder), all queries then one key and one value (multi-query), or head by head. In the new decoder a
  * multi_query flag that is also set means nothing; in the older one a stale num_kv_heads means nothing.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -60,6 +61,38 @@ static const sw_default forced[] = {
     {SW_ATTR_NONE,     NULL                                                                      },
 };
 
+static const sw_slot_name slots[] = {
+    {"transformer.word_embeddings",    SW_SLOT_TOKENS        },
+    {"transformer.ln_f",               SW_SLOT_FINAL_NORM    },
+    {"ln_attn",                        SW_SLOT_ATTENTION_NORM},
+    {"ln_mlp",                         SW_SLOT_MLP_NORM      },
+    {"self_attention.query_key_value", SW_SLOT_QKV           },
+    {"self_attention.dense",           SW_SLOT_O             },
+    {"mlp.dense_h_to_4h",              SW_SLOT_UP            },
+    {"mlp.dense_4h_to_h",              SW_SLOT_DOWN          },
+    {NULL,                             SW_SLOT_NONE          },
+};
+static const sw_setting_spelling setting_spellings[] = {
+    {"activation",    SW_SET_ACTIVATION},
+    {"parallel_attn", SW_SET_PARALLEL  },
+    {"alibi",         SW_SET_ALIBI     },
+    {NULL,            SW_SET_NONE      },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu"},
+    {SW_SET_NORM_EPS,   1e-5, NULL  },
+    {SW_SET_PARALLEL,   1,    NULL  },
+    {SW_SET_NONE,       0,    NULL  },
+};
+static const sw_decoder decoder = {
+    .slots = slots,
+    .spellings = setting_spellings,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .has_rotary = true,
+    .scales_alibi = true,
+};
+
 const sw_family sw_family_falcon = {
     .name = "falcon",
     .architectures = architectures,
@@ -67,4 +100,5 @@ const sw_family sw_family_falcon = {
     .blocks = blocks,
     .defaults = defaults,
     .forced = forced,
+    .decoder = &decoder,
 };

@@ -2,6 +2,7 @@
  * Gemma 1: head_dim of 256 whatever the width, one key/value head in the small one, tied head.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"GemmaForCausalLM", NULL};
@@ -23,10 +24,24 @@ static const sw_family_block blocks[] = {
     NULL,
 };
 
+/* Of two keys the later one counts; the class computes the approximation by tanh in any case. */
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0, "gelu_pytorch_tanh"},
+    {SW_SET_NONE,       0, NULL               },
+};
+static const sw_decoder decoder = {
+    .has_rotary = true,
+    .norm_offset = 1,
+    .scales_embedding = true,
+    .is_activation_kept = true,
+    .defaults = setting_defaults,
+};
+
 const sw_family sw_family_gemma = {
     .name = "gemma",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };

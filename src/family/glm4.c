@@ -2,6 +2,7 @@
  * GLM-4-0414. As GLM, with two more norms a layer, on what attention and MLP give back.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const sw_family_row rows[] = {
@@ -19,9 +20,23 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_slot_name slots[] = {
+    {"post_self_attn_layernorm", SW_SLOT_ATTENTION_OUT_NORM},
+    {"post_mlp_layernorm",       SW_SLOT_MLP_OUT_NORM      },
+    {NULL,                       SW_SLOT_NONE              },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_NORM_EPS,    1.5625e-7, NULL},
+    {SW_SET_ROTARY_PART, 0.5,       NULL},
+    {SW_SET_NONE,        0,         NULL},
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .has_rotary = true, .is_interleaved = true};
+
 const sw_family sw_family_glm4 = {
     .name = "glm4",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

@@ -2,6 +2,7 @@
  * GPT-NeoX and Pythia. The fused projection goes head by head (q, k, v of head 0, then of head 1), so a plain
  * cut in units of three heads' rows is right. The head is called embed_out.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -37,10 +38,31 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,           NULL},
 };
 
+static const sw_slot_name slots[] = {
+    {"gpt_neox.embed_in",         SW_SLOT_TOKENS    },
+    {"gpt_neox.final_layer_norm", SW_SLOT_FINAL_NORM},
+    {"embed_out",                 SW_SLOT_HEAD      },
+    {"attention.query_key_value", SW_SLOT_QKV       },
+    {"attention.dense",           SW_SLOT_O         },
+    {"mlp.dense_h_to_4h",         SW_SLOT_UP        },
+    {"mlp.dense_4h_to_h",         SW_SLOT_DOWN      },
+    {NULL,                        SW_SLOT_NONE      },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION,  0,    "gelu"},
+    {SW_SET_NORM_EPS,    1e-5, NULL  },
+    {SW_SET_PARALLEL,    1,    NULL  },
+    {SW_SET_ROTARY_PART, 0.25, NULL  },
+    {SW_SET_NONE,        0,    NULL  },
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .has_rotary = true};
+
 const sw_family sw_family_gpt_neox = {
     .name = "gpt_neox",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };

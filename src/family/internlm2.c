@@ -3,6 +3,7 @@
  * w3 up, w2 down; the head is called output.
  * `bias` in the config is the attention's alone.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -30,9 +31,24 @@ static const char *const architectures[] = {"InternLM2ForCausalLM", "InternLM2Mo
 static const char *const model_types[] = {"internlm2", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 
+static const sw_slot_name slots[] = {
+    {"model.tok_embeddings", SW_SLOT_TOKENS        },
+    {"output",               SW_SLOT_HEAD          },
+    {"attention_norm",       SW_SLOT_ATTENTION_NORM},
+    {"ffn_norm",             SW_SLOT_MLP_NORM      },
+    {"attention.wqkv",       SW_SLOT_QKV           },
+    {"attention.wo",         SW_SLOT_O             },
+    {"feed_forward.w1",      SW_SLOT_GATE          },
+    {"feed_forward.w3",      SW_SLOT_UP            },
+    {"feed_forward.w2",      SW_SLOT_DOWN          },
+    {NULL,                   SW_SLOT_NONE          },
+};
+static const sw_decoder decoder = {.slots = slots, .has_rotary = true};
+
 const sw_family sw_family_internlm2 = {
     .name = "internlm2",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

@@ -2,6 +2,7 @@
  * Mistral 7B, Nemo, Ministral, and the decoder of Mistral 3: Llama's layout without biases.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"MistralForCausalLM", "MinistralForCausalLM",
@@ -23,10 +24,13 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_decoder decoder = {.has_rotary = true, .window = SW_WINDOW_ALL};
+
 const sw_family sw_family_mistral = {
     .name = "mistral",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .class_sizes = class_sizes,
+    .decoder = &decoder,
 };

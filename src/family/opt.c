@@ -4,6 +4,7 @@
  * stands behind the embedding then, project_out before the head, and its decoder has no final norm. The class
  * registers what works behind the layers before them; the table is in the order of the work.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -50,6 +51,27 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,           NULL},
 };
 
+static const sw_slot_name slots[] = {
+    {"model.decoder.embed_tokens",     SW_SLOT_TOKENS        },
+    {"model.decoder.embed_positions",  SW_SLOT_POSITIONS     },
+    {"model.decoder.project_in",       SW_SLOT_EMBED_IN      },
+    {"model.decoder.final_layer_norm", SW_SLOT_FINAL_NORM    },
+    {"model.decoder.project_out",      SW_SLOT_EMBED_OUT     },
+    {"self_attn_layer_norm",           SW_SLOT_ATTENTION_NORM},
+    {"self_attn.out_proj",             SW_SLOT_O             },
+    {"final_layer_norm",               SW_SLOT_MLP_NORM      },
+    {"fc1",                            SW_SLOT_UP            },
+    {"fc2",                            SW_SLOT_DOWN          },
+    {NULL,                             SW_SLOT_NONE          },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "relu"},
+    {SW_SET_NORM_EPS,   1e-5, NULL  },
+    {SW_SET_NONE,       0,    NULL  },
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .first_position = 2};
+
 const sw_family sw_family_opt = {
     .name = "opt",
     .architectures = architectures,
@@ -57,4 +79,5 @@ const sw_family sw_family_opt = {
     .blocks = blocks,
     .spellings = spellings,
     .defaults = defaults,
+    .decoder = &decoder,
 };

@@ -3,6 +3,7 @@
  * wrong under it.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const sw_family_row rows[] = {
@@ -20,9 +21,21 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_slot_name slots[] = {
+    {"self_attn.qkv_proj", SW_SLOT_QKV },
+    {NULL,                 SW_SLOT_NONE},
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_NORM_EPS, 1e-5, NULL},
+    {SW_SET_NONE,     0,    NULL},
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .has_rotary = true, .window = SW_WINDOW_ALL};
+
 const sw_family sw_family_phi3 = {
     .name = "phi3",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

@@ -3,6 +3,7 @@
  * the config says otherwise.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 #define AT "model.layers.#."
@@ -29,10 +30,29 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,     NULL},
 };
 
+static const sw_slot_name slots[] = {
+    {"mlp.c_fc",   SW_SLOT_UP  },
+    {"mlp.c_proj", SW_SLOT_DOWN},
+    {NULL,         SW_SLOT_NONE},
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu_pytorch_tanh"},
+    {SW_SET_NORM_EPS,   1e-5, NULL               },
+    {SW_SET_NONE,       0,    NULL               },
+};
+static const sw_decoder decoder = {
+    .slots = slots,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .has_rotary = true,
+    .window = SW_WINDOW_ALL,
+};
+
 const sw_family sw_family_starcoder2 = {
     .name = "starcoder2",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };
