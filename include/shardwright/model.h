@@ -126,6 +126,8 @@ typedef enum sw_attr {
     SW_ATTR_NO_BIAS,              /**< no_bias */
     SW_ATTR_ALIBI,                /**< alibi */
     SW_ATTR_MXFP4,                /**< 1 when quantization_config.quant_method is mxfp4, else 0 */
+    SW_ATTR_PARALLEL_NORMS,       /**< num_ln_in_parallel_attn (Falcon) */
+    SW_ATTR_NORM_BEFORE,          /**< do_layer_norm_before (OPT) */
     SW_ATTR_COUNT_
 } sw_attr;
 

@@ -66,6 +66,8 @@ static const char *const names[SW_ATTR_COUNT_] = {
     [SW_ATTR_NO_BIAS] = "no_bias",
     [SW_ATTR_ALIBI] = "alibi",
     [SW_ATTR_MXFP4] = "mxfp4",
+    [SW_ATTR_PARALLEL_NORMS] = "parallel_norms",
+    [SW_ATTR_NORM_BEFORE] = "norm_before",
 };
 
 const char *sw_attr_name(sw_attr attr)
@@ -191,6 +193,8 @@ const sw_spelling sw_common_spellings[] = {
     {"no_bias",                            SW_ATTR_NO_BIAS             },
     {"alibi",                              SW_ATTR_ALIBI               },
     {"attn_config.alibi",                  SW_ATTR_ALIBI               },
+    {"num_ln_in_parallel_attn",            SW_ATTR_PARALLEL_NORMS      },
+    {"do_layer_norm_before",               SW_ATTR_NORM_BEFORE         },
     {NULL,                                 SW_ATTR_NONE                },
 };
 
@@ -219,5 +223,6 @@ const sw_default sw_common_defaults[] = {
     {SW_ATTR_NO_BIAS,            "0"             },
     {SW_ATTR_ALIBI,              "0"             },
     {SW_ATTR_MXFP4,              "0"             },
+    {SW_ATTR_NORM_BEFORE,        "1"             },
     {SW_ATTR_NONE,               NULL            },
 };

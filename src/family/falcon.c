@@ -10,6 +10,9 @@
 #define AT  "transformer.h.#."
 #define QKV AT "self_attention.query_key_value"
 
+/* Attention and MLP each under a norm of its own. */
+#define TWO_NORMS "parallel_attn && parallel_norms == 2"
+
 static const sw_family_row rows[] = {
     SW_TOKENS("transformer.word_embeddings.weight", "vocab, hidden"),
     SW_QKV(SW_LAYOUT_QKV_GROUPED, QKV ".weight", "(heads + 2*kv_heads) * head_dim, hidden",
@@ -30,12 +33,12 @@ static const sw_family_row rows[] = {
     SW_COLUMN(AT "mlp.dense_h_to_4h.bias", "intermediate", .when = "mlp_bias"),
     SW_ROWWISE(AT "mlp.dense_4h_to_h.weight", "hidden, intermediate"),
     SW_BIAS(AT "mlp.dense_4h_to_h.bias", "hidden", .when = "mlp_bias"),
-    SW_NORM(AT "ln_attn.weight", "hidden", .when = "new_decoder && parallel_attn"),
-    SW_NORM(AT "ln_attn.bias", "hidden", .when = "new_decoder && parallel_attn"),
-    SW_NORM(AT "ln_mlp.weight", "hidden", .when = "new_decoder && parallel_attn"),
-    SW_NORM(AT "ln_mlp.bias", "hidden", .when = "new_decoder && parallel_attn"),
-    SW_NORM(AT "input_layernorm.weight", "hidden", .when = "!(new_decoder && parallel_attn)"),
-    SW_NORM(AT "input_layernorm.bias", "hidden", .when = "!(new_decoder && parallel_attn)"),
+    SW_NORM(AT "ln_attn.weight", "hidden", .when = TWO_NORMS),
+    SW_NORM(AT "ln_attn.bias", "hidden", .when = TWO_NORMS),
+    SW_NORM(AT "ln_mlp.weight", "hidden", .when = TWO_NORMS),
+    SW_NORM(AT "ln_mlp.bias", "hidden", .when = TWO_NORMS),
+    SW_NORM(AT "input_layernorm.weight", "hidden", .when = "!(" TWO_NORMS ")"),
+    SW_NORM(AT "input_layernorm.bias", "hidden", .when = "!(" TWO_NORMS ")"),
     SW_NORM(AT "post_attention_layernorm.weight", "hidden", .when = "!parallel_attn"),
     SW_NORM(AT "post_attention_layernorm.bias", "hidden", .when = "!parallel_attn"),
     SW_NORM("transformer.ln_f.weight", "hidden"),
@@ -48,11 +51,12 @@ static const char *const architectures[] = {"FalconForCausalLM", "FalconModel", 
 static const char *const model_types[] = {"falcon", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 static const sw_default defaults[] = {
-    {SW_ATTR_MULTI_QUERY,   "1"       },
-    {SW_ATTR_PARALLEL_ATTN, "1"       },
-    {SW_ATTR_INTERMEDIATE,  "4*hidden"},
-    {SW_ATTR_TIED,          "1"       },
-    {SW_ATTR_NONE,          NULL      },
+    {SW_ATTR_MULTI_QUERY,    "1"            },
+    {SW_ATTR_PARALLEL_ATTN,  "1"            },
+    {SW_ATTR_INTERMEDIATE,   "4*hidden"     },
+    {SW_ATTR_TIED,           "1"            },
+    {SW_ATTR_PARALLEL_NORMS, "2*new_decoder"},
+    {SW_ATTR_NONE,           NULL           },
 };
 
 /* The class asks for num_kv_heads in the new decoder only. */

@@ -1,8 +1,9 @@
 /*
  * OPT. fc1 and fc2 stand directly in the layer; the position table has two extra rows; both the layers and
  * the decoder have a `final_layer_norm`. opt-350m embeds in fewer dimensions than it computes in: project_in
- * stands behind the embedding then, project_out before the head, and its decoder has no final norm. The class
- * registers what works behind the layers before them; the table is in the order of the work.
+ * stands behind the embedding then, project_out before the head. Its norms stand behind the sums: then the
+ * decoder has no final norm. The class registers what works behind the layers before them; the table is in
+ * the order of the work.
  */
 #include "family/decoder.h"
 #include "family/families.h"
@@ -31,8 +32,8 @@ static const sw_family_row rows[] = {
     SW_BIAS(AT "fc2.bias", "hidden", .when = "attention_bias"),
     SW_NORM(AT "final_layer_norm.weight", "hidden"),
     SW_NORM(AT "final_layer_norm.bias", "hidden"),
-    SW_NORM("model.decoder.final_layer_norm.weight", "hidden", .when = "embed_dim == hidden"),
-    SW_NORM("model.decoder.final_layer_norm.bias", "hidden", .when = "embed_dim == hidden"),
+    SW_NORM("model.decoder.final_layer_norm.weight", "hidden", .when = "norm_before"),
+    SW_NORM("model.decoder.final_layer_norm.bias", "hidden", .when = "norm_before"),
     SW_WHOLE("model.decoder.project_out.weight", "embed_dim, hidden", .when = NARROW),
     SW_LM_HEAD("lm_head.weight", "vocab, embed_dim", .when = "tied == 0"),
     SW_ROWS_END,

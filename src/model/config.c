@@ -189,9 +189,10 @@ static bool must_be_right(sw_attr attr)
 /* What a key of the attribute holds, in words. */
 static const char *kind_of(sw_attr attr)
 {
-    static const sw_attr flags[] = {
-        SW_ATTR_TIED,        SW_ATTR_ATTENTION_BIAS, SW_ATTR_MLP_BIAS,  SW_ATTR_QK_NORM, SW_ATTR_MULTI_QUERY,
-        SW_ATTR_NEW_DECODER, SW_ATTR_PARALLEL_ATTN,  SW_ATTR_CONV_BIAS, SW_ATTR_NO_BIAS, SW_ATTR_ALIBI};
+    static const sw_attr flags[] = {SW_ATTR_TIED,          SW_ATTR_ATTENTION_BIAS, SW_ATTR_MLP_BIAS,
+                                    SW_ATTR_QK_NORM,       SW_ATTR_MULTI_QUERY,    SW_ATTR_NEW_DECODER,
+                                    SW_ATTR_PARALLEL_ATTN, SW_ATTR_CONV_BIAS,      SW_ATTR_NO_BIAS,
+                                    SW_ATTR_ALIBI,         SW_ATTR_NORM_BEFORE};
 
     for (size_t i = 0; i < SW_COUNT(flags); i++) {
         if (flags[i] == attr)

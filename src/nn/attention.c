@@ -6,6 +6,7 @@
 #include "nn/classes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -96,20 +97,37 @@ static void project_grouped(heads *h, const sw_tensor *x)
 
 /* ---- what is done to heads ---- */
 
+/* A factor a column, which is what is left of a norm when the sums of squares are 0 and eps is 1. */
+static const sw_tensor *scale_columns(sw_step *step, const sw_tensor *x, const sw_tensor *weight)
+{
+    sw_rms_args args = {.eps = 1, .full_width = 1};
+    sw_tensor *sums = x == NULL ? NULL : sw_step_tensor(step, sw_tensor_dtype(x), x->n_dims - 1, x->dims);
+
+    if (sums == NULL)
+        return NULL;
+    memset(sw_tensor_data(sums), 0, (size_t)sw_tensor_elems(sums) * sw_elem_bytes(sw_tensor_dtype(sums)));
+    return sw_op_rms_by_sums(step, x, sums, weight, &args);
+}
+
+/* One weight for all heads, [D], or one for each, [H, D]. */
 static const sw_tensor *head_norm(const heads *h, sw_slot slot, const sw_tensor *x)
 {
     const sw_held *held = &h->module->held[slot];
+    const sw_held bare = {NULL, NULL};
 
     if (held->weight == NULL || (held->weight->row->flags & SW_ROW_FULL_NORM) != 0)
         return x;
-    return sw_normalise(h->module->net, h->step, held, x);
+    if (held->weight->n_dims == 1)
+        return sw_normalise(h->module->net, h->step, held, x);
+    x = sw_view_merge(h->step, sw_normalise(h->module->net, h->step, &bare, x), 2);
+    return split(h, scale_columns(h->step, x, sw_view_merge(h->step, held->weight->tensor, 0)));
 }
 
 static void turn(heads *h, const sw_pass *pass)
 {
     const sw_net *net = h->module->net;
-    sw_rope_args args = {.cos = net->rotary_cos,
-                         .sin = net->rotary_sin,
+    sw_rope_args args = {.cos = pass->rotary->cos,
+                         .sin = pass->rotary->sin,
                          .positions = pass->positions,
                          .is_interleaved = net->settings.decoder->is_interleaved};
 

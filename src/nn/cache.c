@@ -62,6 +62,18 @@ void sw_cache_destroy(sw_cache *cache)
     sw_free(cache);
 }
 
+void sw_cache_empty(sw_cache *cache)
+{
+    cache->n_tokens = 0;
+    cache->n_new = 0;
+}
+
+bool sw_cache_holds(const sw_cache *cache, const sw_net *net, uint64_t n_new)
+{
+    uint64_t n = cache->n_tokens;
+    return n == 0 || sw_rotary_for(&net->rotary, n) == sw_rotary_for(&net->rotary, n + n_new);
+}
+
 /* Rows of new tokens [B, T, ..] into the store [B, capacity, ..], behind those that are there. */
 static void copy_in(const sw_cache *cache, sw_tensor *store, const sw_tensor *from)
 {

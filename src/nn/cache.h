@@ -26,6 +26,14 @@ sw_status sw_cache_create(sw_cache **out, const sw_net *net, uint64_t n_batch, u
                           sw_error *err);
 void sw_cache_destroy(sw_cache *cache); /* NULL is fine */
 
+void sw_cache_empty(sw_cache *cache);
+
+/*
+ * Does what is in it hold for a sequence that is `n_new` tokens longer? Not beyond the limit of longrope: then
+ * it is emptied, and all tokens of the sequence are given anew.
+ */
+bool sw_cache_holds(const sw_cache *cache, const sw_net *net, uint64_t n_new);
+
 /*
  * A pass begins: positions I32 [B, T] of its tokens go in, and what is attended to is given, [B, S]. It ends
  * with sw_cache_end(), and its tokens are in. Failures are the step's.

@@ -108,8 +108,21 @@ static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pa
     return x;
 }
 
+static uint64_t n_positions_of(const sw_pass *pass)
+{
+    const int32_t *at = pass->positions == NULL ? NULL : sw_tensor_data(pass->positions);
+    uint64_t n = at == NULL ? 0 : sw_tensor_elems(pass->positions);
+    int32_t last = 0;
+
+    if (pass->n_positions > 0)
+        return pass->n_positions;
+    for (uint64_t i = 0; i < n; i++)
+        last = at[i] > last ? at[i] : last;
+    return (uint64_t)last + 1;
+}
+
 /* A pass of its own that lasts as long as the tape. */
-static const sw_pass *keep_pass(sw_step *step, const sw_pass *given)
+static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass *given)
 {
     sw_error err = {0};
     sw_pass *pass =
@@ -120,14 +133,24 @@ static const sw_pass *keep_pass(sw_step *step, const sw_pass *given)
         return NULL;
     }
     *pass = *given;
-    if (pass->cache != NULL)
-        pass->key_positions = sw_cache_begin(pass->cache, step, pass->positions);
+    pass->rotary = sw_rotary_for(&net->rotary, n_positions_of(given));
+    if (pass->cache == NULL)
+        return pass;
+    if (pass->positions != NULL && !sw_cache_holds(pass->cache, net, pass->positions->dims[1])) {
+        SW_IGNORE(sw_step_fail(step,
+                               SW_FAIL(&err, SW_E_ARGUMENT, "empty it and give all tokens",
+                                       "keys in the cache do not hold beyond %" PRIu64 " positions",
+                                       net->rotary.limit),
+                               &err));
+        return NULL;
+    }
+    pass->key_positions = sw_cache_begin(pass->cache, step, pass->positions);
     return pass;
 }
 
 const sw_tensor *sw_net_hidden(const sw_net *net, sw_step *step, const sw_pass *given)
 {
-    const sw_pass *pass = keep_pass(step, given);
+    const sw_pass *pass = keep_pass(net, step, given);
     const sw_tensor *x = pass == NULL ? NULL : run_layers(net, step, pass, embed(net, step, pass));
 
     if (x == NULL)
@@ -162,7 +185,7 @@ const sw_tensor *sw_net_positions(const sw_net *net, sw_step *step, uint64_t n_b
 {
     uint64_t dims[] = {n_batch, n_tokens};
     uint64_t most = net->settings.n_positions;
-    bool is_bounded = net->rotary_cos != NULL || net->positions != NULL;
+    bool is_bounded = net->rotary.usual.cos != NULL || net->positions != NULL;
     sw_error err = {0};
 
     if ((is_bounded && first + n_tokens > most) || first + n_tokens > INT32_MAX) {

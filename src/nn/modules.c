@@ -126,18 +126,6 @@ static sw_status add_of_kind(building *b, const kind *kinds, size_t n_kinds, int
     return SW_OK;
 }
 
-/* q and k are normed over a head, or over all heads. */
-static sw_status check_head_norms(const building *b, const sw_held *held)
-{
-    const sw_parameter *norm = held[SW_SLOT_Q_NORM].weight;
-
-    if (norm == NULL || norm->n_dims == 1)
-        return SW_OK;
-    return SW_FAIL(b->err, SW_E_FORMAT, "a norm with a weight for each head can be planned but not run",
-                   "config.json: key \"use_qk_norm\" is true, which cannot be run: %s has %u dims", norm->fqn,
-                   norm->n_dims);
-}
-
 static sw_status add_layer(building *b, uint32_t i)
 {
     sw_layer *layer = &b->net->layers[i];
@@ -147,7 +135,6 @@ static sw_status add_layer(building *b, uint32_t i)
 
     if (first->weight != NULL)
         SW_TRY(parent_name(b, first->weight->fqn, 3, &name));
-    SW_TRY(check_head_norms(b, layer->held));
     SW_TRY(add_single(b, &sw_class_norm, l, SW_SLOT_ATTENTION_NORM, name, &layer->attention_norm));
     SW_TRY(add_of_kind(b, attention_kinds, SW_COUNT(attention_kinds), l, "attention", &layer->attention));
     SW_TRY(add_single(b, &sw_class_norm, l, SW_SLOT_ATTENTION_OUT_NORM, name, &layer->attention_out_norm));

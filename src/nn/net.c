@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/short_float.h"
 #include "base/status.h"
 #include "kernel/scalar.h"
 #include "nn/binding.h"
-#include "nn/rotary.h"
 
 sw_status sw_net_text(const sw_net *net, const char **out, sw_error *err, const char *format, ...)
 {
@@ -55,8 +55,7 @@ static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err
     if (sizes.n_positions == 0)
         return SW_FAIL(err, SW_E_FORMAT, "add it to the config",
                        "config.json: key \"max_position_embeddings\" is missing");
-    return sw_rotary_create(&net->rotary_cos, &net->rotary_sin, config, &sizes, net->settings.dtype,
-                            net->memory, err);
+    return sw_rotary_create(&net->rotary, config, &sizes, net->settings.dtype, net->memory, err);
 }
 
 /* 2^(-8 i / n) for a power of two; the heads beyond it take those between of the next one. */
@@ -80,7 +79,10 @@ static sw_status make_slopes(sw_net *net, sw_error *err)
         return SW_OK;
     SW_TRY(sw_tensor_create(&net->slopes, net->memory, s->dtype, 1, &s->heads, NULL, err));
     for (uint64_t i = 0; i < s->heads; i++) {
-        double slope = scale * slope_of(i, s->heads);
+        double slope = slope_of(i, s->heads);
+        if (s->decoder->scales_alibi)
+            slope = (double)sw_float_of_bf16(sw_bf16_of_float((float)slope));
+        slope *= scale;
         if (s->dtype == SW_DTYPE_F64)
             ((double *)sw_tensor_data(net->slopes))[i] = slope;
         else

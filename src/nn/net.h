@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "nn/cache.h"
 #include "nn/module.h"
+#include "nn/rotary.h"
 #include "nn/settings.h"
 
 typedef struct sw_net_options {
@@ -57,8 +58,7 @@ struct sw_net {
     uint32_t n_stacks;
     const sw_stages *stages; /* of the loss */
     /* Constants. */
-    sw_tensor *rotary_cos; /* [positions, half of what turns]; NULL: no rotary embedding */
-    sw_tensor *rotary_sin;
+    sw_rotary_pair rotary;
     sw_tensor *slopes; /* [heads of the model]; NULL: no ALiBi */
 };
 
@@ -89,6 +89,8 @@ struct sw_pass {
     const sw_tensor *positions;     /* I32 [B, T] */
     const sw_tensor *key_positions; /* I32 [B, S], -1: not there; NULL: those of the tokens */
     sw_cache *cache;                /* keys and values of what went before; NULL: none */
+    uint64_t n_positions;           /* of the whole sequence; 0: one more than the last of the positions */
+    const sw_rotary *rotary;        /* set by the run */
     bool recomputes;                /* a layer's activations are made once more in the backward */
 };
 

@@ -20,6 +20,7 @@ typedef struct turning {
     sw_rotary_sizes sizes;
     float *frequencies; /* half of the width */
     double scale;       /* of cosines and sines */
+    bool is_long;       /* the tables are for sequences beyond the limit of longrope */
     sw_error *err;
 } turning;
 
@@ -164,8 +165,7 @@ static sw_status make_yarn(turning *t)
 static sw_status make_longrope(turning *t)
 {
     double original = number(t, SW_SET_ROPE_ORIGINAL, (double)t->sizes.trained);
-    bool is_long = (double)t->sizes.n_positions > original;
-    sw_setting setting = is_long ? SW_SET_ROPE_LONG : SW_SET_ROPE_SHORT;
+    sw_setting setting = t->is_long ? SW_SET_ROPE_LONG : SW_SET_ROPE_SHORT;
     const sw_setting_value *list = &t->settings->value[setting];
     double factor = original > 0 ? (double)t->sizes.trained / original : 0;
 
@@ -173,7 +173,7 @@ static sw_status make_longrope(turning *t)
         return SW_FAIL(t->err, SW_E_FORMAT, "correct the config",
                        "config.json: rope type \"%s\" needs %" PRIu64 " values in %s, not %u",
                        t->settings->value[SW_SET_ROPE_TYPE].text, t->sizes.width / 2,
-                       is_long ? "long_factor" : "short_factor", list->n_list);
+                       t->is_long ? "long_factor" : "short_factor", list->n_list);
     factor = number(t, SW_SET_ROPE_FACTOR, factor);
     fill_plain(t);
     for (uint64_t j = 0; j < t->sizes.width / 2; j++)
@@ -197,18 +197,19 @@ static const struct rope_kind {
     {"su",       make_longrope},
 };
 
-static sw_status make_frequencies(turning *t)
+static sw_status find_kind(const sw_config *config, const struct rope_kind **out, sw_error *err)
 {
-    const char *word = t->settings->value[SW_SET_ROPE_TYPE].text;
+    const sw_settings *s = &config->settings;
 
-    if (!(number(t, SW_SET_ROPE_THETA, 0) > 0))
-        return sw_setting_refuse(t->config, SW_SET_ROPE_THETA, "correct the config: it is above 0", t->err);
+    if (!(sw_setting_number(s, SW_SET_ROPE_THETA, 0) > 0))
+        return sw_setting_refuse(config, SW_SET_ROPE_THETA, "correct the config: it is above 0", err);
     for (size_t i = 0; i < SW_COUNT(kinds); i++) {
-        if (strcmp(kinds[i].word, word) == 0)
-            return kinds[i].make(t);
+        *out = &kinds[i];
+        if (strcmp(kinds[i].word, s->value[SW_SET_ROPE_TYPE].text) == 0)
+            return SW_OK;
     }
-    return sw_setting_refuse(t->config, SW_SET_ROPE_TYPE,
-                             "runnable: default, linear, dynamic, llama3, yarn, longrope", t->err);
+    return sw_setting_refuse(config, SW_SET_ROPE_TYPE,
+                             "runnable: default, linear, dynamic, llama3, yarn, longrope", err);
 }
 
 uint64_t sw_rotary_width(const sw_config *config, uint64_t head_dim)
@@ -220,27 +221,55 @@ uint64_t sw_rotary_width(const sw_config *config, uint64_t head_dim)
     return width < 0 || width > (double)head_dim ? 0 : (uint64_t)width;
 }
 
-sw_status sw_rotary_create(sw_tensor **cos, sw_tensor **sin, const sw_config *config,
-                           const sw_rotary_sizes *sizes, sw_dtype dtype, sw_stack *stack, sw_error *err)
+static sw_status make_tables(turning *t, const struct rope_kind *kind, sw_dtype dtype, sw_stack *stack,
+                             sw_rotary *out)
 {
-    uint64_t dims[] = {sizes->n_positions, sizes->width / 2};
-    turning t = {.config = config, .settings = &config->settings, .sizes = *sizes, .scale = 1, .err = err};
+    uint64_t dims[] = {t->sizes.n_positions, t->sizes.width / 2};
+
+    SW_TRY(sw_tensor_create(&out->cos, stack, dtype, 2, dims, NULL, t->err));
+    SW_TRY(sw_tensor_create(&out->sin, stack, dtype, 2, dims, NULL, t->err));
+    t->scale = 1;
+    SW_TRY(kind->make(t));
+    sw_rotary_tables tables = {.n_positions = dims[0],
+                               .n_frequencies = dims[1],
+                               .frequencies = t->frequencies,
+                               .scale = t->scale,
+                               .cos = sw_tensor_data(out->cos),
+                               .sin = sw_tensor_data(out->sin)};
+    sw_rotary_tables_fill(dtype, &tables);
+    return SW_OK;
+}
+
+/* The positions beyond which longrope takes other factors; 0: none that the net has. */
+static uint64_t limit_of(const turning *t, const struct rope_kind *kind)
+{
+    double original = number(t, SW_SET_ROPE_ORIGINAL, (double)t->sizes.trained);
+
+    if (kind->make != make_longrope || original < 1 || (double)t->sizes.n_positions <= original)
+        return 0;
+    return (uint64_t)original;
+}
+
+sw_status sw_rotary_create(sw_rotary_pair *out, const sw_config *config, const sw_rotary_sizes *sizes,
+                           sw_dtype dtype, sw_stack *stack, sw_error *err)
+{
+    turning t = {.config = config, .settings = &config->settings, .sizes = *sizes, .err = err};
+    const struct rope_kind *kind = NULL;
 
     if (sizes->width == 0 || sizes->width % 2 != 0)
         return SW_FAIL(err, SW_E_FORMAT, "correct the config",
                        "config.json: %" PRIu64 " elements of a head cannot turn in pairs", sizes->width);
-    SW_TRY(sw_tensor_create(cos, stack, dtype, 2, dims, NULL, err));
-    SW_TRY(sw_tensor_create(sin, stack, dtype, 2, dims, NULL, err));
-    t.frequencies = sw_stack_take(stack, dims[1] * sizeof *t.frequencies);
+    t.frequencies = sw_stack_take(stack, (size_t)(sizes->width / 2) * sizeof *t.frequencies);
     if (t.frequencies == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "out of memory for the rotary embedding");
-    SW_TRY(make_frequencies(&t));
-    sw_rotary_tables tables = {.n_positions = dims[0],
-                               .n_frequencies = dims[1],
-                               .frequencies = t.frequencies,
-                               .scale = t.scale,
-                               .cos = sw_tensor_data(*cos),
-                               .sin = sw_tensor_data(*sin)};
-    sw_rotary_tables_fill(dtype, &tables);
-    return SW_OK;
+    SW_TRY(find_kind(config, &kind, err));
+    SW_TRY(make_tables(&t, kind, dtype, stack, &out->usual));
+    out->limit = limit_of(&t, kind);
+    t.is_long = true;
+    return out->limit == 0 ? SW_OK : make_tables(&t, kind, dtype, stack, &out->longer);
+}
+
+const sw_rotary *sw_rotary_for(const sw_rotary_pair *pair, uint64_t n_positions)
+{
+    return pair->limit > 0 && n_positions > pair->limit ? &pair->longer : &pair->usual;
 }

@@ -18,8 +18,26 @@ typedef struct sw_rotary_sizes {
 /* Elements of a head of `head_dim` that turn. */
 uint64_t sw_rotary_width(const sw_config *config, uint64_t head_dim);
 
-/* The tables, in memory of `stack`. SW_E_FORMAT: a scaling that cannot be run, by key and value. */
-sw_status sw_rotary_create(sw_tensor **cos, sw_tensor **sin, const sw_config *config,
-                           const sw_rotary_sizes *sizes, sw_dtype dtype, sw_stack *stack, sw_error *err);
+/* Cosines and sines [positions, half of what turns]; NULL: nothing turns. */
+typedef struct sw_rotary {
+    sw_tensor *cos;
+    sw_tensor *sin;
+} sw_rotary;
+
+/*
+ * Tables of a config. Under longrope a sequence of more than `limit` positions has others, from its first
+ * token on: what was made of a shorter one holds no longer.
+ */
+typedef struct sw_rotary_pair {
+    sw_rotary usual;
+    sw_rotary longer; /* beyond the limit */
+    uint64_t limit;   /* 0: none */
+} sw_rotary_pair;
+
+/* In memory of `stack`. SW_E_FORMAT: a scaling that cannot be run, by key and value. */
+sw_status sw_rotary_create(sw_rotary_pair *out, const sw_config *config, const sw_rotary_sizes *sizes,
+                           sw_dtype dtype, sw_stack *stack, sw_error *err);
+
+const sw_rotary *sw_rotary_for(const sw_rotary_pair *pair, uint64_t n_positions);
 
 #endif

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "io/tensor_list.h"
 #include "base/file.h"
+#include "io/tensor_list.h"
 #include "nn/net.h"
 
 /* A safetensors file in memory. */

@@ -276,19 +276,24 @@ static void check_greedy(parity *p)
     size_t n = 0;
     size_t n_ids = 0;
     double *wanted = golden(p, "greedy", &n);
-    double *tokens = golden(p, "input_ids", &n_ids);
-    uint64_t n_given = PROMPT;
+    double *ids = golden(p, "input_ids", &n_ids);
+    double *tokens = calloc(PROMPT + n, sizeof *tokens);
 
+    assert_non_null(tokens);
+    memcpy(tokens, ids, PROMPT * sizeof *tokens);
     assert_int_equal(sw_cache_create(&cache, p->at.net, 1, PROMPT + n, NULL), SW_OK);
     for (size_t i = 0; i < n; i++) {
-        tokens[0] = next_token(p, cache, tokens, n_given);
-        n_given = 1;
-        if (tokens[0] != wanted[i])
-            fail_msg("token %zu is %d, not %d", i, (int)tokens[0], (int)wanted[i]);
+        uint64_t end = PROMPT + i;
+        if (!sw_cache_holds(cache, p->at.net, end - cache->n_tokens))
+            sw_cache_empty(cache);
+        tokens[end] = next_token(p, cache, tokens + cache->n_tokens, end - cache->n_tokens);
+        if (tokens[end] != wanted[i])
+            fail_msg("token %zu is %d, not %d", i, (int)tokens[end], (int)wanted[i]);
     }
     sw_cache_destroy(cache);
     free(wanted);
     free(tokens);
+    free(ids);
 }
 
 static void equals_the_peer(void **state)
@@ -320,9 +325,8 @@ int main(void)
     if (n < 0 || n > MAX_CASES)
         return 1;
     for (int i = 0; i < n; i++)
-        tests[i] = (struct CMUnitTest){.name = entries[i]->d_name,
-                                       .test_func = equals_the_peer,
-                                       .initial_state = entries[i]->d_name};
+        tests[i] = (struct CMUnitTest){
+            .name = entries[i]->d_name, .test_func = equals_the_peer, .initial_state = entries[i]->d_name};
     int failed = _cmocka_run_group_tests("parity", tests, (size_t)n, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(entries[i]);
