@@ -3,6 +3,7 @@
  * mesh. Inside a block stand equal runs of query, value and key (in this order); the cut of a run is the same
  * for all three, so the order does not show in a plan.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -32,10 +33,36 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,         NULL      },
 };
 
+static const sw_slot_name slots[] = {
+    {"transformer.wte",  SW_SLOT_TOKENS        },
+    {"transformer.ln_f", SW_SLOT_FINAL_NORM    },
+    {"ln_1",             SW_SLOT_ATTENTION_NORM},
+    {"attn.qkv_proj",    SW_SLOT_QKV           },
+    {"attn.out_proj",    SW_SLOT_O             },
+    {"mlp.fc_in",        SW_SLOT_UP            },
+    {"mlp.fc_out",       SW_SLOT_DOWN          },
+    {NULL,               SW_SLOT_NONE          },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu_new"},
+    {SW_SET_NORM_EPS,   1e-5, NULL      },
+    {SW_SET_PARALLEL,   1,    NULL      },
+    {SW_SET_ROTARY_DIM, 64,   NULL      },
+    {SW_SET_NONE,       0,    NULL      },
+};
+static const sw_decoder decoder = {
+    .slots = slots,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .has_rotary = true,
+    .is_interleaved = true,
+};
+
 const sw_family sw_family_codegen = {
     .name = "codegen",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };

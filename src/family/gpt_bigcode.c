@@ -2,6 +2,7 @@
  * GPT-BigCode (SantaCoder, StarCoder). GPT-2's names on ordinary linears. c_attn is all queries, one key and
  * one value under multi_query, else head by head: unlike GPT-2, which stacks.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -43,10 +44,30 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,         NULL                            },
 };
 
+static const sw_slot_name slots[] = {
+    {"transformer.wte",  SW_SLOT_TOKENS        },
+    {"transformer.wpe",  SW_SLOT_POSITIONS     },
+    {"transformer.ln_f", SW_SLOT_FINAL_NORM    },
+    {"ln_1",             SW_SLOT_ATTENTION_NORM},
+    {"ln_2",             SW_SLOT_MLP_NORM      },
+    {"attn.c_attn",      SW_SLOT_QKV           },
+    {"attn.c_proj",      SW_SLOT_O             },
+    {"mlp.c_fc",         SW_SLOT_UP            },
+    {"mlp.c_proj",       SW_SLOT_DOWN          },
+    {NULL,               SW_SLOT_NONE          },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu_pytorch_tanh"},
+    {SW_SET_NORM_EPS,   1e-5, NULL               },
+    {SW_SET_NONE,       0,    NULL               },
+};
+static const sw_decoder decoder = {.slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER};
+
 const sw_family sw_family_gpt_bigcode = {
     .name = "gpt_bigcode",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .defaults = defaults,
+    .decoder = &decoder,
 };

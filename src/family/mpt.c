@@ -3,6 +3,7 @@
  * class have biases where no_bias is false, a position table where ALiBi is off, and with qk_ln layer norms
  * over all heads of q and of k. In multiquery_attention there is one key head, whatever kv_n_heads says.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -60,6 +61,38 @@ static const sw_default forced[] = {
     {SW_ATTR_NONE,     NULL                                 },
 };
 
+static const sw_slot_name slots[] = {
+    {"transformer.wte",    SW_SLOT_TOKENS        },
+    {"transformer.wpe",    SW_SLOT_POSITIONS     },
+    {"transformer.norm_f", SW_SLOT_FINAL_NORM    },
+    {"norm_1",             SW_SLOT_ATTENTION_NORM},
+    {"norm_2",             SW_SLOT_MLP_NORM      },
+    {"attn.Wqkv",          SW_SLOT_QKV           },
+    {"attn.out_proj",      SW_SLOT_O             },
+    {"ffn.up_proj",        SW_SLOT_UP            },
+    {"ffn.down_proj",      SW_SLOT_DOWN          },
+    {NULL,                 SW_SLOT_NONE          },
+};
+static const sw_setting_spelling setting_spellings[] = {
+    {"attn_config.alibi",         SW_SET_ALIBI          },
+    {"attn_config.softmax_scale", SW_SET_ATTENTION_SCALE},
+    {"attn_config.clip_qkv",      SW_SET_CLIP_QKV       },
+    {NULL,                        SW_SET_NONE           },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION, 0,    "gelu"},
+    {SW_SET_NORM_EPS,   1e-5, NULL  },
+    {SW_SET_ALIBI,      1,    NULL  },
+    {SW_SET_NONE,       0,    NULL  },
+};
+static const sw_decoder decoder = {
+    .slots = slots,
+    .spellings = setting_spellings,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .is_activation_kept = true,
+};
+
 const sw_family sw_family_mpt = {
     .name = "mpt",
     .architectures = architectures,
@@ -68,4 +101,5 @@ const sw_family sw_family_mpt = {
     .spellings = spellings,
     .defaults = defaults,
     .forced = forced,
+    .decoder = &decoder,
 };

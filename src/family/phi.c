@@ -3,6 +3,7 @@
  * The optional q/k layer norms are one vector of a head's width for all heads.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 #define AT "model.layers.#."
@@ -37,9 +38,29 @@ static const char *const architectures[] = {"PhiForCausalLM", "PhiModel", NULL};
 static const char *const model_types[] = {"phi", NULL};
 static const sw_family_block blocks[] = {sw_block_embed, rows, NULL};
 
+static const sw_slot_name slots[] = {
+    {"model.final_layernorm", SW_SLOT_FINAL_NORM},
+    {"self_attn.dense",       SW_SLOT_O         },
+    {"self_attn.q_layernorm", SW_SLOT_Q_NORM    },
+    {"self_attn.k_layernorm", SW_SLOT_K_NORM    },
+    {"mlp.fc1",               SW_SLOT_UP        },
+    {"mlp.fc2",               SW_SLOT_DOWN      },
+    {NULL,                    SW_SLOT_NONE      },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ACTIVATION,  0,    "gelu_new"},
+    {SW_SET_NORM_EPS,    1e-5, NULL      },
+    {SW_SET_PARALLEL,    1,    NULL      },
+    {SW_SET_ROTARY_PART, 0.5,  NULL      },
+    {SW_SET_NONE,        0,    NULL      },
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .has_rotary = true};
+
 const sw_family sw_family_phi = {
     .name = "phi",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

@@ -2,6 +2,7 @@
  * The first Qwen. c_attn is [q | k | v] with a bias; w1 and w2 are up and gate, both columns, c_proj the row.
  * intermediate_size counts both halves.
  */
+#include "family/decoder.h"
 #include "family/families.h"
 #include "family/rows.h"
 
@@ -35,6 +36,21 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,    NULL},
 };
 
+/* w2 is the gate. */
+static const sw_slot_name slots[] = {
+    {"transformer.wte",  SW_SLOT_TOKENS        },
+    {"transformer.ln_f", SW_SLOT_FINAL_NORM    },
+    {"ln_1",             SW_SLOT_ATTENTION_NORM},
+    {"ln_2",             SW_SLOT_MLP_NORM      },
+    {"attn.c_attn",      SW_SLOT_QKV           },
+    {"attn.c_proj",      SW_SLOT_O             },
+    {"mlp.w1",           SW_SLOT_UP            },
+    {"mlp.w2",           SW_SLOT_GATE          },
+    {"mlp.c_proj",       SW_SLOT_DOWN          },
+    {NULL,               SW_SLOT_NONE          },
+};
+static const sw_decoder decoder = {.slots = slots, .has_rotary = true};
+
 const sw_family sw_family_qwen = {
     .name = "qwen",
     .architectures = architectures,
@@ -42,4 +58,5 @@ const sw_family sw_family_qwen = {
     .blocks = blocks,
     .defaults = defaults,
     .default_dtype = SW_DTYPE_BF16,
+    .decoder = &decoder,
 };

@@ -15,6 +15,7 @@ sw_setting_kind sw_setting_kind_of(sw_setting setting)
         return SW_KIND_WORD;
     case SW_SET_ROPE_SHORT:
     case SW_SET_ROPE_LONG:
+    case SW_SET_ROPE_LAYERS:
         return SW_KIND_LIST;
     default:
         return SW_KIND_NUMBER;

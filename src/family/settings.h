@@ -31,6 +31,7 @@ typedef enum sw_setting {
     SW_SET_ROPE_LONG,      /* a list */
     SW_SET_ROTARY_PART,    /* of a head, 0.25 */
     SW_SET_ROTARY_DIM,     /* the same in elements */
+    SW_SET_ROPE_LAYERS,    /* a list: 0 for a layer without rotary embedding */
     SW_SET_NO_ROPE_PERIOD, /* every so many layers one has no rotary embedding (SmolLM3) */
     SW_SET_ALIBI,
     SW_SET_USE_WINDOW,   /* 0: a width is given and not used */

@@ -3,6 +3,7 @@
  * and has a q/k norm of its own weights for each head (a list: q_layernorm.norms.0, .1, ...).
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 #define AT "model.layers.#."
@@ -32,6 +33,19 @@ static const sw_layer_count inner_counts[] = {
     {NULL,                        NULL      },
 };
 
+static const sw_slot_name slots[] = {
+    {"self_attn.q_layernorm.norms.#", SW_SLOT_Q_NORM},
+    {"self_attn.k_layernorm.norms.#", SW_SLOT_K_NORM},
+    {NULL,                            SW_SLOT_NONE  },
+};
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_NORM_EPS,    1e-5, NULL},
+    {SW_SET_ROTARY_PART, 0.25, NULL},
+    {SW_SET_NONE,        0,    NULL},
+};
+static const sw_decoder decoder = {
+    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .has_rotary = true};
+
 const sw_family sw_family_stablelm = {
     .name = "stablelm",
     .architectures = architectures,
@@ -39,4 +53,5 @@ const sw_family sw_family_stablelm = {
     .blocks = blocks,
     .spellings = spellings,
     .inner_counts = inner_counts,
+    .decoder = &decoder,
 };

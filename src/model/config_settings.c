@@ -16,8 +16,8 @@ static sw_status read_list(const config_source *source, const json_t *list, sw_a
     size_t n = json_array_size(list);
     double *values = NULL;
 
-    out->is_odd = n == 0 || n > MAX_LIST;
-    if (out->is_odd)
+    out->is_odd = !json_is_array(list) || n > MAX_LIST;
+    if (out->is_odd || n == 0)
         return SW_OK;
     values = sw_arena_zero(arena, n, sizeof *values);
     if (values == NULL)

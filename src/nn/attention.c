@@ -95,6 +95,34 @@ static void project_grouped(heads *h, const sw_tensor *x)
         h->q = sw_view_merge(step, sw_view_split(step, h->q, 3, h->width), 2);
 }
 
+/* In blocks, each with the queries, the values and the keys of its share of the heads (CodeGen). */
+static void project_blocks(heads *h, const sw_tensor *x)
+{
+    sw_step *step = h->step;
+    const sw_held *held = &h->module->held[SW_SLOT_QKV];
+    uint64_t n_blocks = held->weight->row->parts * h->n_q / h->module->net->settings.heads;
+    uint64_t share = n_blocks == 0 ? 0 : h->n_q * h->width / n_blocks;
+    const sw_tensor *y = sw_view_split(step, sw_project(step, held, x), 2, 3 * share);
+
+    h->q = split(h, sw_view_merge(step, sw_view_slice(step, y, 3, 0, share), 2));
+    h->v = split(h, sw_view_merge(step, sw_view_slice(step, y, 3, share, share), 2));
+    h->k = split(h, sw_view_merge(step, sw_view_slice(step, y, 3, 2 * share, share), 2));
+}
+
+static void project(heads *h, const sw_tensor *x)
+{
+    const sw_parameter *fused = h->module->held[SW_SLOT_QKV].weight;
+
+    if (fused == NULL)
+        project_apart(h, x);
+    else if (fused->row->layout == SW_LAYOUT_QKV_STACKED)
+        project_stacked(h, x);
+    else if (fused->row->layout == SW_LAYOUT_QKV_BLOCKS)
+        project_blocks(h, x);
+    else
+        project_grouped(h, x);
+}
+
 /* ---- what is done to heads ---- */
 
 /* A factor a column, which is what is left of a norm when the sums of squares are 0 and eps is 1. */
@@ -145,14 +173,8 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
                .n_q = (uint64_t)module->attributes[SW_ATTENTION_HEADS],
                .n_kv = (uint64_t)module->attributes[SW_ATTENTION_KV_HEADS],
                .width = module->net->settings.head_dim};
-    const sw_parameter *fused = module->held[SW_SLOT_QKV].weight;
 
-    if (fused == NULL)
-        project_apart(&h, in[0]);
-    else if (fused->row->layout == SW_LAYOUT_QKV_STACKED)
-        project_stacked(&h, in[0]);
-    else
-        project_grouped(&h, in[0]);
+    project(&h, in[0]);
     h.q = head_norm(&h, SW_SLOT_Q_NORM, h.q);
     h.k = head_norm(&h, SW_SLOT_K_NORM, h.k);
     turn(&h, pass);

@@ -12,7 +12,11 @@
 #include "base/status.h"
 #include "model/complete.h"
 
-enum { FIRST = 200, LINE = 1024, STACKS = 6 }; /* gate, up and down of a layer, and their biases */
+enum {
+    FIRST = 200,
+    LINE = 1024,
+    STACKS = 8
+}; /* of a layer: gate, up, down and their biases, norms of q and k */
 
 typedef enum fault_kind { MISSING = 0, EXTRA, MISSHAPEN, FAULT_COUNT } fault_kind;
 
@@ -72,7 +76,7 @@ static bool is_layered(const sw_family_row *row)
 }
 
 /* One of many: its name has a second count. */
-static bool is_an_expert(const sw_family_row *row)
+static bool is_of_a_stack(const sw_family_row *row)
 {
     const char *layer = strchr(row->name, '#');
     return layer != NULL && strchr(layer + 1, '#') != NULL;
@@ -139,28 +143,32 @@ static bool check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *
     return false;
 }
 
-/* ---- experts that stand one by one ---- */
+/* ---- parameters with a second count, of experts or heads, which are stacked ---- */
 
-static uint64_t n_experts(const binding *b)
+/* How many the second count counts. */
+static uint64_t n_inner(const binding *b, const sw_family_row *row)
 {
     int64_t n = 0;
-    return sw_model_attribute(b->model, SW_ATTR_EXPERTS, &n) && n > 0 ? (uint64_t)n : 0;
+    const char *count = sw_family_inner_count(b->model->family, row->name);
+
+    if (sw_expression(count, &b->model->config.attributes, 0, &n, NULL) != SW_OK || n < 0)
+        return 0;
+    return (uint64_t)n;
 }
 
 /* "model.layers.0.mlp.experts.gate_proj" of "model.layers.0.mlp.experts.3.gate_proj.weight" */
 static sw_status name_stack(const binding *b, const sw_parameter *p, const char **out)
 {
-    const char *at = strstr(p->fqn, "experts.");
-    const char *end = at == NULL ? NULL : strrchr(p->fqn, '.');
-    const char *leaf = at == NULL ? NULL : strchr(at + strlen("experts."), '.');
+    const char *tail = strchr(strchr(p->row->name, '#') + 1, '#') + 1;
+    int leaf = (int)(strrchr(tail, '.') - tail);
+    int length = (int)(strlen(p->fqn) - strlen(tail));
 
-    if (leaf == NULL || end <= leaf)
-        return sw_net_text(b->net, out, b->err, "%s", p->fqn);
-    return sw_net_text(b->net, out, b->err, "%.*sexperts%.*s", (int)(at - p->fqn), p->fqn, (int)(end - leaf),
-                       leaf);
+    while (length > 0 && p->fqn[length - 1] != '.')
+        length--;
+    return sw_net_text(b->net, out, b->err, "%.*s%.*s", length - 1, p->fqn, leaf, tail);
 }
 
-/* The stack that one expert's parameter belongs to. */
+/* The stack that a parameter belongs to. */
 static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **slot, sw_parameter **out)
 {
     sw_net *net = b->net;
@@ -173,7 +181,7 @@ static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **sl
         stack->source = UINT32_MAX;
         stack->expert = -1;
         stack->n_dims = p->n_dims + 1;
-        stack->dims[0] = n_experts(b);
+        stack->dims[0] = n_inner(b, p->row);
         memcpy(stack->dims + 1, p->dims, p->n_dims * sizeof *p->dims);
         *slot = stack;
     }
@@ -181,10 +189,10 @@ static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **sl
     return SW_OK;
 }
 
-static sw_status place_expert(binding *b, sw_parameter *p, sw_parameter **slot)
+static sw_status place_in_stack(binding *b, sw_parameter *p, sw_parameter **slot)
 {
-    if ((uint64_t)p->expert >= n_experts(b) || p->n_dims + 1 > SW_TENSOR_MAX_DIMS) {
-        note(b, EXTRA, "%s: the config has %" PRIu64 " experts", p->fqn, n_experts(b));
+    if (p->expert < 0 || (uint64_t)p->expert >= n_inner(b, p->row) || p->n_dims + 1 > SW_TENSOR_MAX_DIMS) {
+        note(b, EXTRA, "%s: the config has %" PRIu64, p->fqn, n_inner(b, p->row));
         return SW_OK;
     }
     p->index = (uint64_t)p->expert;
@@ -202,8 +210,8 @@ static sw_status place(binding *b, sw_parameter *p)
     sw_parameter **slot = p->is_bias ? &held->bias : &held->weight;
 
     p->dtype = dtype_of(b, p);
-    if (is_an_expert(p->row))
-        return place_expert(b, p, slot);
+    if (is_of_a_stack(p->row))
+        return place_in_stack(b, p, slot);
     if (*slot != NULL) {
         note(b, EXTRA, "%s: %s is there already", p->fqn, (*slot)->fqn);
         return SW_OK;
@@ -232,7 +240,7 @@ static sw_status bind_tensor(binding *b, uint32_t i)
     *p = (sw_parameter){.source = i,
                         .row = row,
                         .layer = layer,
-                        .expert = is_an_expert(row) ? node->expert : -1,
+                        .expert = is_of_a_stack(row) ? node->expert : -1,
                         .stored = (sw_dtype)entry->dtype,
                         .is_frozen = (row->flags & SW_ROW_FROZEN) != 0};
     p->slot = sw_decoder_slot(b->net->settings.decoder, row->name, &p->is_bias);
@@ -305,7 +313,7 @@ static void check_row(binding *b, const sw_family_row *row, int32_t layer)
         return;
     const sw_held *held = held_of(b, layer, slot);
     const sw_parameter *p = is_bias ? held->bias : held->weight;
-    if (p != NULL && is_an_expert(row) && p->source == UINT32_MAX) {
+    if (p != NULL && is_of_a_stack(row) && p->source == UINT32_MAX) {
         check_stack(b, row, layer, p);
     } else if (p == NULL) {
         name_row(row, layer, 0, name);

@@ -29,8 +29,8 @@ void sw_cache_destroy(sw_cache *cache); /* NULL is fine */
 void sw_cache_empty(sw_cache *cache);
 
 /*
- * Does what is in it hold for a sequence that is `n_new` tokens longer? Not beyond the limit of longrope: then
- * it is emptied, and all tokens of the sequence are given anew.
+ * Does what is in it hold for a sequence that is `n_new` tokens longer? Not beyond the limit of longrope:
+ * then it is emptied, and all tokens of the sequence are given anew.
  */
 bool sw_cache_holds(const sw_cache *cache, const sw_net *net, uint64_t n_new);
 

@@ -24,11 +24,11 @@ typedef struct sw_parameter {
     sw_tensor *tensor;          /* NULL until there is memory */
     bool is_frozen;             /* never trained */
     bool is_deferred;           /* a bias that is added behind the module, by whoever wraps it */
-    struct sw_parameter *stack; /* one expert's: it is `index` of the stack's first dim; NULL: by itself */
+    struct sw_parameter *stack; /* one of several: `index` in the stack's first dim; NULL: by itself */
     uint64_t index;             /* of a stack: how many it has */
 } sw_parameter;
 
-/* What fills a slot. The weights of a layer's experts, where each has its own, are stacked: [E, out, in]. */
+/* What fills a slot. Weights of experts or heads, where each has its own, are stacked: [E, out, in]. */
 typedef struct sw_held {
     sw_parameter *weight; /* NULL: the family has none */
     sw_parameter *bias;

@@ -215,8 +215,11 @@ uint32_t sw_layer_window(const sw_config *config, uint32_t layer)
 bool sw_layer_is_turned(const sw_config *config, uint32_t layer)
 {
     double period = sw_setting_number(&config->settings, SW_SET_NO_ROPE_PERIOD, 0);
+    const sw_setting_value *list = &config->settings.value[SW_SET_ROPE_LAYERS];
 
     if (!config->family->decoder->has_rotary || sw_setting_number(&config->settings, SW_SET_ALIBI, 0) != 0)
         return false;
+    if (layer < list->n_list)
+        return list->list[layer] != 0;
     return period < 1 || period > UINT32_MAX || (layer + 1) % (uint32_t)period != 0;
 }
