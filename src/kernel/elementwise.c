@@ -44,6 +44,20 @@ void sw_kernel_soft_cap_back(const sw_kernel *kernel, sw_dtype dtype, double cap
     sw_kernel_do(kernel, dtype, SW_LOOP_SOFT_CAP_BACK, &args, n, 1);
 }
 
+void sw_kernel_clamp(const sw_kernel *kernel, sw_dtype dtype, double limit, const void *x, void *out,
+                     size_t n)
+{
+    sw_map_args args = {.a = x, .out = out, .factor = limit};
+    sw_kernel_do(kernel, dtype, SW_LOOP_CLAMP, &args, n, 1);
+}
+
+void sw_kernel_clamp_back(const sw_kernel *kernel, sw_dtype dtype, double limit, const void *x,
+                          const void *d_out, void *d_x, size_t n)
+{
+    sw_map_args args = {.a = x, .b = d_out, .out = d_x, .factor = limit};
+    sw_kernel_do(kernel, dtype, SW_LOOP_CLAMP_BACK, &args, n, 1);
+}
+
 void sw_kernel_activate(const sw_kernel *kernel, sw_dtype dtype, sw_activation activation, const void *x,
                         void *out, size_t n)
 {

@@ -41,6 +41,12 @@ void sw_kernel_soft_cap(const sw_kernel *kernel, sw_dtype dtype, double cap, con
 void sw_kernel_soft_cap_back(const sw_kernel *kernel, sw_dtype dtype, double cap, const void *x,
                              const void *d_out, void *d_x, size_t n);
 
+/* out = a within [-limit, limit]; backward: out = d_out where x is within, else 0. */
+void sw_kernel_clamp(const sw_kernel *kernel, sw_dtype dtype, double limit, const void *x, void *out,
+                     size_t n);
+void sw_kernel_clamp_back(const sw_kernel *kernel, sw_dtype dtype, double limit, const void *x,
+                          const void *d_out, void *d_x, size_t n);
+
 void sw_kernel_activate(const sw_kernel *kernel, sw_dtype dtype, sw_activation activation, const void *x,
                         void *out, size_t n);
 void sw_kernel_activate_back(const sw_kernel *kernel, sw_dtype dtype, sw_activation activation, const void *x,

@@ -24,6 +24,8 @@ typedef enum sw_loop {
     SW_LOOP_ACCUMULATE,
     SW_LOOP_SOFT_CAP,
     SW_LOOP_SOFT_CAP_BACK,
+    SW_LOOP_CLAMP,
+    SW_LOOP_CLAMP_BACK,
     SW_LOOP_ACTIVATE,
     SW_LOOP_ACTIVATE_BACK,
     SW_LOOP_GLU, /* rows */

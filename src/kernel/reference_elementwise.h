@@ -68,6 +68,29 @@ static void soft_cap_back(const void *args, size_t begin, size_t end)
     }
 }
 
+static void clamp(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    const REAL *a = m->a;
+    REAL *out = m->out;
+    REAL limit = (REAL)m->factor;
+
+    for (size_t i = begin; i < end; i++)
+        out[i] = a[i] > limit ? limit : a[i] < -limit ? -limit : a[i];
+}
+
+static void clamp_back(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args *m = args;
+    const REAL *a = m->a;
+    const REAL *b = m->b;
+    REAL *out = m->out;
+    REAL limit = (REAL)m->factor;
+
+    for (size_t i = begin; i < end; i++)
+        out[i] = a[i] > limit || a[i] < -limit ? 0 : b[i];
+}
+
 static void activate(const void *args, size_t begin, size_t end)
 {
     const sw_map_args *m = args;

@@ -130,6 +130,31 @@ INLINE void activate_by(const sw_map_args *m, size_t begin, size_t end, sw_activ
     }
 }
 
+static void clamp(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
+    vf limit = v_set((float)m->factor);
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf x = v_load_first((const float *)m->a + i, end - i);
+        v_store_first((float *)m->out + i, v_max(-limit, v_min(limit, x)), end - i);
+    }
+}
+
+static void clamp_back(const void *args, size_t begin, size_t end)
+{
+    const sw_map_args copy = *(const sw_map_args *)args;
+    const sw_map_args *m = &copy;
+    vf limit = v_set((float)m->factor);
+
+    for (size_t i = begin; i < end; i += LANES) {
+        vf x = v_load_first((const float *)m->a + i, end - i);
+        vf d_out = v_load_first((const float *)m->b + i, end - i);
+        v_store_first((float *)m->out + i, v_select(v_less(limit, v_abs(x)), v_set(0), d_out), end - i);
+    }
+}
+
 static void activate(const void *args, size_t begin, size_t end)
 {
     const sw_map_args copy = *(const sw_map_args *)args;

@@ -11,6 +11,8 @@
     [SW_LOOP_ACCUMULATE]     = accumulate,     \
     [SW_LOOP_SOFT_CAP]       = soft_cap,       \
     [SW_LOOP_SOFT_CAP_BACK]  = soft_cap_back,  \
+    [SW_LOOP_CLAMP]          = clamp,          \
+    [SW_LOOP_CLAMP_BACK]     = clamp_back,     \
     [SW_LOOP_ACTIVATE]       = activate,       \
     [SW_LOOP_ACTIVATE_BACK]  = activate_back,  \
     [SW_LOOP_GLU]            = glu,            \

@@ -125,6 +125,17 @@ static void project(heads *h, const sw_tensor *x)
 
 /* ---- what is done to heads ---- */
 
+static void clip(heads *h)
+{
+    double limit = h->module->net->settings.clip_qkv;
+
+    if (limit <= 0)
+        return;
+    h->q = sw_op_clamp(h->step, h->q, limit);
+    h->k = sw_op_clamp(h->step, h->k, limit);
+    h->v = sw_op_clamp(h->step, h->v, limit);
+}
+
 /* A factor a column, which is what is left of a norm when the sums of squares are 0 and eps is 1. */
 static const sw_tensor *scale_columns(sw_step *step, const sw_tensor *x, const sw_tensor *weight)
 {
@@ -175,6 +186,7 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
                .width = module->net->settings.head_dim};
 
     project(&h, in[0]);
+    clip(&h);
     h.q = head_norm(&h, SW_SLOT_Q_NORM, h.q);
     h.k = head_norm(&h, SW_SLOT_K_NORM, h.k);
     turn(&h, pass);

@@ -116,6 +116,7 @@ static void read_factors(sw_net_settings *out, const sw_settings *s)
 
     out->attention_scale = scale_of_attention(out, s);
     out->attention_soft_cap = sw_setting_number(s, SW_SET_ATTENTION_SOFT_CAP, 0);
+    out->clip_qkv = sw_setting_number(s, SW_SET_CLIP_QKV, 0);
     out->embed_scale = sw_setting_number(s, SW_SET_EMBED_SCALE, embed);
     out->residual_scale = sw_setting_number(s, SW_SET_RESIDUAL_SCALE, 1);
     if (s->value[SW_SET_DEPTH_SCALE].is_set)
@@ -136,8 +137,9 @@ static sw_status check_kinds(const sw_config *config, sw_error *err)
     if (config->settings.value[SW_SET_QUERY_SCALAR].is_set &&
         !(config->settings.value[SW_SET_QUERY_SCALAR].number > 0))
         return sw_setting_refuse(config, SW_SET_QUERY_SCALAR, "correct the config: it is above 0", err);
-    if (config->settings.value[SW_SET_CLIP_QKV].is_set)
-        return sw_setting_refuse(config, SW_SET_CLIP_QKV, "queries, keys and values are not clipped", err);
+    if (config->settings.value[SW_SET_CLIP_QKV].is_set &&
+        !(config->settings.value[SW_SET_CLIP_QKV].number > 0))
+        return sw_setting_refuse(config, SW_SET_CLIP_QKV, "correct the config: it is above 0", err);
     return SW_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct sw_net_settings {
     sw_activation activation;
     double attention_scale;
     double attention_soft_cap; /* 0: none */
+    double clip_qkv;           /* 0: none */
     double embed_scale;
     double residual_scale;
     double logit_scale;

@@ -179,6 +179,28 @@ sw_status sw_soft_cap_backward(sw_call *call, const sw_gradients *g, sw_error *e
     return SW_OK;
 }
 
+sw_status sw_clamp_forward(sw_call *call, sw_error *err)
+{
+    const void *in[SW_MAX_INPUTS] = {NULL};
+
+    if (!(call->args.factor > 0))
+        return SW_FAIL(err, SW_E_ARGUMENT, "leave it out", "a limit of %g", call->args.factor);
+    SW_TRY(dense_inputs(call, in, err));
+    sw_kernel_clamp(sw_call_kernel(call), call->dtype, call->args.factor, in[0], sw_tensor_data(call->out[0]),
+                    sw_call_elems(call, 0));
+    return SW_OK;
+}
+
+sw_status sw_clamp_backward(sw_call *call, const sw_gradients *g, sw_error *err)
+{
+    const void *in[SW_MAX_INPUTS] = {NULL};
+
+    SW_TRY(dense_inputs(call, in, err));
+    sw_kernel_clamp_back(sw_call_kernel(call), call->dtype, call->args.factor, in[0], g->d_out, g->d_in[0],
+                         sw_call_elems(call, 0));
+    return SW_OK;
+}
+
 /* Gate and up may be halves of one matrix: where they stand if both have one stride, else without gaps. */
 static sw_status glu_args(sw_call *call, sw_glu_args *out, sw_error *err)
 {

@@ -24,6 +24,7 @@ typedef enum sw_op {
     SW_OP_GLU,
     SW_OP_CLAMPED_GLU,
     SW_OP_SOFT_CAP,
+    SW_OP_CLAMP,
     SW_OP_SOFTMAX,
     SW_OP_RMS_NORM,
     SW_OP_SQUARE_SUMS,
@@ -49,7 +50,7 @@ typedef struct sw_op_args {
     uint64_t extent;     /* of the output's letter that no input has */
     uint64_t full_width; /* rms_by_sums: of a row, over ranks */
     int64_t first;       /* embedding_part: the token of the table's row 0 */
-    double factor;       /* scale, cap of soft_cap, scale of attention, of the loss */
+    double factor;       /* scale, cap of soft_cap, limit of clamp, scale of attention, of the loss */
     double eps;
     double offset;
     double limit;

@@ -44,6 +44,9 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
 [SW_OP_SOFT_CAP]       = { "soft_cap",
                            "x:* -> y:*",                                             "",                    "x",            "",
                            sw_soft_cap_forward,      sw_soft_cap_backward },
+[SW_OP_CLAMP]          = { "clamp",
+                           "x:* -> y:*",                                             "",                    "x",            "",
+                           sw_clamp_forward,         sw_clamp_backward },
 [SW_OP_SOFTMAX]        = { "softmax",
                            "x:*C -> y:*C",                                           "",                    "y",            "",
                            sw_softmax_forward,       sw_softmax_backward },
@@ -162,6 +165,11 @@ sw_tensor *sw_op_clamped_glu(sw_step *step, const sw_tensor *gate, const sw_tens
 sw_tensor *sw_op_soft_cap(sw_step *step, const sw_tensor *x, double cap)
 {
     return RUN(step, SW_OP_SOFT_CAP, .in = {x}, .args.factor = cap);
+}
+
+sw_tensor *sw_op_clamp(sw_step *step, const sw_tensor *x, double limit)
+{
+    return RUN(step, SW_OP_CLAMP, .in = {x}, .args.factor = limit);
 }
 
 sw_tensor *sw_op_softmax(sw_step *step, const sw_tensor *x)

@@ -26,6 +26,7 @@ sw_tensor *sw_op_glu(sw_step *step, const sw_tensor *gate, const sw_tensor *up, 
 sw_tensor *sw_op_clamped_glu(sw_step *step, const sw_tensor *gate, const sw_tensor *up, double limit,
                              double alpha);
 sw_tensor *sw_op_soft_cap(sw_step *step, const sw_tensor *x, double cap); /* cap * tanh(x / cap) */
+sw_tensor *sw_op_clamp(sw_step *step, const sw_tensor *x, double limit);  /* within [-limit, limit] */
 
 /* Over the last dim. */
 sw_tensor *sw_op_softmax(sw_step *step, const sw_tensor *x);

@@ -10,9 +10,10 @@ sw_backward_fn sw_linear_backward, sw_linear_in_out_backward;
 
 /* op_elementwise.c */
 sw_forward_fn sw_add_forward, sw_add_bias_forward, sw_multiply_forward, sw_row_scale_forward;
-sw_forward_fn sw_scale_forward, sw_activate_forward, sw_glu_forward, sw_soft_cap_forward;
+sw_forward_fn sw_clamp_forward, sw_scale_forward, sw_activate_forward, sw_glu_forward, sw_soft_cap_forward;
 sw_backward_fn sw_add_backward, sw_add_bias_backward, sw_multiply_backward, sw_row_scale_backward;
-sw_backward_fn sw_scale_backward, sw_activate_backward, sw_glu_backward, sw_soft_cap_backward;
+sw_backward_fn sw_clamp_backward, sw_scale_backward, sw_activate_backward, sw_glu_backward,
+    sw_soft_cap_backward;
 
 /* op_norm.c */
 sw_forward_fn sw_softmax_forward, sw_rms_norm_forward, sw_layer_norm_forward, sw_rope_forward;

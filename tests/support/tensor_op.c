@@ -70,6 +70,11 @@ static sw_tensor *soft_cap(sw_step *step, const sw_tensor *const *in, const tens
     return sw_op_soft_cap(step, in[0], number_of(c, 1, 5));
 }
 
+static sw_tensor *clamp(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    return sw_op_clamp(step, in[0], number_of(c, 0.5, 2));
+}
+
 static sw_tensor *softmax(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
 {
     (void)c;
@@ -206,6 +211,7 @@ const tensor_op tensor_ops[TENSOR_OPS] = {
     { SW_OP_GLU,            glu,            "",   NULL, 0 },
     { SW_OP_CLAMPED_GLU,    clamped_glu,    "",   NULL, 0 },
     { SW_OP_SOFT_CAP,       soft_cap,       "",   NULL, 0 },
+    { SW_OP_CLAMP,          clamp,          "",   NULL, 0 },
     { SW_OP_SOFTMAX,        softmax,        "",   NULL, 0 },
     { SW_OP_RMS_NORM,       rms_norm,       "",   NULL, 0 },
     { SW_OP_SQUARE_SUMS,    square_sums,    "",   NULL, 0 },

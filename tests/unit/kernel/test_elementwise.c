@@ -56,6 +56,17 @@ static void run_cap_back(const sw_kernel *kernel, sw_dtype dtype, const op_case 
                             cells(c));
 }
 
+static void run_clamp(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
+{
+    sw_kernel_clamp(kernel, dtype, c->flags % 2 == 0 ? 0.75 : 2, c->in[0], c->out[0], cells(c));
+}
+
+static void run_clamp_back(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
+{
+    sw_kernel_clamp_back(kernel, dtype, c->flags % 2 == 0 ? 0.75 : 2, c->in[0], c->d_out, c->d_in[0],
+                         cells(c));
+}
+
 static void run_activate(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
 {
     sw_activation activation = (sw_activation)(c->flags % SW_ACT_COUNT_);
@@ -133,6 +144,7 @@ static const kernel_op ops[] = {
     { "multiply",    "MM", "M", 2, run_multiply,  run_multiply_back,  0, 0 },
     { "scale",       "MM", "M", 2, run_scale,     run_scale_back,     0, 0 },
     { "soft cap",    "M",  "M", 1, run_cap,       run_cap_back,       0, 0 },
+    { "clamp",       "M",  "M", 1, run_clamp,     run_clamp_back,     0, 0 },
     { "activation",  "M",  "M", 1, run_activate,  run_activate_back,  0, 0 },
     { "gated unit",  "MM", "M", 2, run_glu,       run_glu_back,       0, 0 },
     { "bias",        "CM", "M", 1, run_bias,      run_bias_back,      0, 0 },
