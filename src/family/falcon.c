@@ -55,6 +55,7 @@ static const sw_default defaults[] = {
     {SW_ATTR_PARALLEL_ATTN,  "1"            },
     {SW_ATTR_INTERMEDIATE,   "4*hidden"     },
     {SW_ATTR_TIED,           "1"            },
+    {SW_ATTR_NEW_DECODER,    "0"            },
     {SW_ATTR_PARALLEL_NORMS, "2*new_decoder"},
     {SW_ATTR_NONE,           NULL           },
 };

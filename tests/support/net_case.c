@@ -2,13 +2,20 @@
 #include "net_case.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/short_float.h"
 #include "io/safetensors.h"
 
-void tensor_file_open(tensor_file *file, const char *path)
+/* A safetensors file in memory. */
+typedef struct tensor_file {
+    sw_tensor_list list;
+    sw_file_map map;
+    size_t data; /* where the data begin */
+} tensor_file;
+
+static void open_file(tensor_file *file, const char *path)
 {
     sw_error err = {0};
     uint32_t number = 0;
@@ -24,29 +31,19 @@ void tensor_file_open(tensor_file *file, const char *path)
     file->data = (size_t)header + sizeof header;
 }
 
-void tensor_file_close(tensor_file *file)
+static double number_at(sw_dtype dtype, const void *at)
 {
-    sw_tensor_list_clear(&file->list);
-    sw_file_map_close(&file->map);
-}
+    uint16_t half = 0;
+    float single = 0;
 
-double net_case_number(sw_dtype dtype, const void *values, size_t i)
-{
-    switch (dtype) {
-    case SW_DTYPE_F64:
-        return ((const double *)values)[i];
-    case SW_DTYPE_F32:
-        return (double)((const float *)values)[i];
-    case SW_DTYPE_BF16:
-        return (double)sw_float_of_bf16(((const uint16_t *)values)[i]);
-    case SW_DTYPE_F16:
-        return (double)sw_float_of_f16(((const uint16_t *)values)[i]);
-    case SW_DTYPE_I32:
-        return ((const int32_t *)values)[i];
-    default:
-        fail_msg("no numbers of %s here", sw_dtype_name(dtype));
-    }
-    return 0;
+    memcpy(&half, at, sizeof half);
+    if (dtype == SW_DTYPE_BF16)
+        return (double)sw_float_of_bf16(half);
+    if (dtype == SW_DTYPE_F16)
+        return (double)sw_float_of_f16(half);
+    assert_int_equal(dtype, SW_DTYPE_F32);
+    memcpy(&single, at, sizeof single);
+    return (double)single;
 }
 
 static void put_number(sw_dtype dtype, void *values, size_t i, double number)
@@ -61,23 +58,17 @@ static void put_number(sw_dtype dtype, void *values, size_t i, double number)
         fail_msg("no weights of %s here", sw_dtype_name(dtype));
 }
 
-double *tensor_file_values(const tensor_file *file, const char *name, size_t *n)
+static void fill_parameter(const tensor_file *file, const sw_parameter *p)
 {
-    const sw_tensor_entry *entry = sw_tensor_list_find(&file->list, name, strlen(name));
+    const sw_tensor_entry *entry = sw_tensor_list_find(&file->list, p->fqn, strlen(p->fqn));
 
-    if (entry == NULL)
-        return NULL;
+    assert_non_null(entry);
     const uint8_t *from = file->map.bytes + file->data + entry->begin;
     size_t bytes = sw_dtype_bits((sw_dtype)entry->dtype) / 8;
-    *n = (size_t)entry->shape->elems;
-    double *values = malloc(*n * sizeof *values + 1);
-    assert_non_null(values);
-    for (size_t i = 0; i < *n; i++) {
-        uint64_t element = 0; /* files are not aligned */
-        memcpy(&element, from + i * bytes, bytes);
-        values[i] = net_case_number((sw_dtype)entry->dtype, &element, 0);
-    }
-    return values;
+    assert_int_equal(entry->shape->elems, sw_tensor_elems(p->tensor));
+    for (size_t i = 0; i < entry->shape->elems; i++)
+        put_number(p->dtype, sw_tensor_data(p->tensor), i,
+                   number_at((sw_dtype)entry->dtype, from + i * bytes));
 }
 
 static void fill(net_case *c, const char *folder)
@@ -86,18 +77,11 @@ static void fill(net_case *c, const char *folder)
     tensor_file file;
 
     (void)snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    tensor_file_open(&file, path);
-    for (uint32_t i = 0; i < c->net->n_parameters; i++) {
-        const sw_parameter *p = &c->net->parameters[i];
-        size_t n = 0;
-        double *values = tensor_file_values(&file, p->fqn, &n);
-        assert_non_null(values);
-        assert_int_equal(n, sw_tensor_elems(p->tensor));
-        for (size_t e = 0; e < n; e++)
-            put_number(p->dtype, sw_tensor_data(p->tensor), e, values[e]);
-        free(values);
-    }
-    tensor_file_close(&file);
+    open_file(&file, path);
+    for (uint32_t i = 0; i < c->net->n_parameters; i++)
+        fill_parameter(&file, &c->net->parameters[i]);
+    sw_tensor_list_clear(&file.list);
+    sw_file_map_close(&file.map);
 }
 
 static void print_line(void *context, const char *line)
@@ -130,13 +114,12 @@ void net_case_close(net_case *c)
     sw_model_close(c->model);
 }
 
-const sw_tensor *net_case_ids(net_case *c, const double *values, uint64_t rows, uint64_t columns)
+const sw_tensor *net_case_ids(net_case *c, const int32_t *values, uint64_t rows, uint64_t columns)
 {
     uint64_t dims[] = {rows, columns};
     sw_tensor *ids = sw_step_tensor(c->step, SW_DTYPE_I32, 2, dims);
 
     assert_non_null(ids);
-    for (uint64_t i = 0; i < rows * columns; i++)
-        ((int32_t *)sw_tensor_data(ids))[i] = values[i] < 0 ? -1 : (int32_t)values[i];
+    memcpy(sw_tensor_data(ids), values, (size_t)(rows * columns) * sizeof *values);
     return ids;
 }

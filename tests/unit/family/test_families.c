@@ -161,7 +161,7 @@ static void the_page_on_adding_a_family_shows_code_of_the_tree(void **state)
         free(source);
         at = strstr(end + 1, mark);
     }
-    assert_int_equal(n_snippets, 6);
+    assert_int_equal(n_snippets, 8);
     free(page);
 }
 

@@ -37,7 +37,7 @@ static void positions_have_two_more_rows(void **state)
                  cases, SW_COUNT(cases));
 }
 
-static void a_narrow_embedding_has_projections_and_no_final_norm(void **state)
+static void a_narrow_embedding_has_projections_and_norms_behind_the_sums_leave_out_the_final_one(void **state)
 {
     static const config_case cases[] = {
         {"model.decoder.embed_tokens.weight",     "100x8", "embed vocab"},
@@ -48,7 +48,8 @@ static void a_narrow_embedding_has_projections_and_no_final_norm(void **state)
     (void)state;
     check_config("{\"model_type\": \"opt\", \"hidden_size\": 32, \"num_hidden_layers\": 1, "
                  "\"num_attention_heads\": 8, \"vocab_size\": 100, \"ffn_dim\": 64, "
-                 "\"max_position_embeddings\": 16, \"word_embed_proj_dim\": 8}",
+                 "\"max_position_embeddings\": 16, \"word_embed_proj_dim\": 8, "
+                 "\"do_layer_norm_before\": false}",
                  cases, SW_COUNT(cases));
 }
 
@@ -57,7 +58,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_their_role_and_layout),
         cmocka_unit_test(positions_have_two_more_rows),
-        cmocka_unit_test(a_narrow_embedding_has_projections_and_no_final_norm),
+        cmocka_unit_test(
+            a_narrow_embedding_has_projections_and_norms_behind_the_sums_leave_out_the_final_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

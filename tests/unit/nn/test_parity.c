@@ -3,78 +3,60 @@
  * Face transformers, in F32 and with weights left in BF16; a layer that is run again in the backward changes
  * no bit; greedy generation with a cache gives the same tokens.
  */
+#include "golden_case.h"
 #include "net_case.h"
 
-#include <dirent.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 
-#define FOLDER SW_SOURCE_DIR "/tests/parity/data"
-
-enum { MAX_CASES = 200, NAME = 256 };
+enum { MAX_CASES = 256, PROMPT = 5 };
 
 /* One case, opened in one way. */
 typedef struct parity {
     net_case at;
-    tensor_file golden;
+    golden_file golden;
     uint64_t rows;
     uint64_t columns;
     const sw_tensor *logits;
     const sw_tensor *loss;
 } parity;
 
-static double *golden(const parity *p, const char *name, size_t *n)
-{
-    double *values = tensor_file_values(&p->golden, name, n);
-
-    if (values == NULL)
-        fail_msg("the golden file has no %s", name);
-    return values;
-}
-
 static void open_parity(parity *p, const char *name, bool keeps_short, bool trains)
 {
-    char path[NAME * 2];
     sw_net_options options = {.keeps_short = keeps_short};
 
     *p = (parity){0};
-    (void)snprintf(path, sizeof path, FOLDER "/%s.safetensors", name);
-    tensor_file_open(&p->golden, path);
-    const sw_tensor_entry *ids = sw_tensor_list_find(&p->golden.list, "input_ids", strlen("input_ids"));
-    assert_non_null(ids);
-    p->rows = ids->shape->dims[0];
-    p->columns = ids->shape->dims[1];
-    (void)snprintf(path, sizeof path, FOLDER "/%s", name);
-    net_case_open(&p->at, path, &options, trains);
+    golden_open(&p->golden, name);
+    golden_tensor ids = golden_find(&p->golden, "input_ids");
+    assert_non_null(ids.name);
+    p->rows = ids.shape->dims[0];
+    p->columns = ids.shape->dims[1];
+    net_case_open(&p->at, golden_folder(name), &options, trains);
 }
 
 static void close_parity(parity *p)
 {
     net_case_close(&p->at);
-    tensor_file_close(&p->golden);
+    golden_close(&p->golden);
 }
 
 /* Labels are shifted: a token's is the next one's. */
 static const sw_tensor *shifted_labels(parity *p, double *factor)
 {
     size_t n = 0;
-    double *labels = golden(p, "labels", &n);
-    uint64_t valid = 0;
-
-    for (uint64_t r = 0; r < p->rows; r++) {
-        double *row = labels + r * p->columns;
-        memmove(row, row + 1, (p->columns - 1) * sizeof *row);
-        row[p->columns - 1] = -1;
-    }
-    for (size_t i = 0; i < n; i++)
-        valid += labels[i] >= 0;
-    *factor = 1 / (double)valid;
+    const int32_t *labels = golden_i32(&p->golden, "labels", &n);
     const sw_tensor *out = net_case_ids(&p->at, labels, p->rows, p->columns);
-    free(labels);
+    int32_t *shifted = sw_tensor_data(out);
+    uint64_t n_valid = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        shifted[i] = (i + 1) % p->columns == 0 ? -1 : labels[i + 1];
+        n_valid += shifted[i] >= 0;
+    }
+    *factor = 1 / (double)n_valid;
     return out;
 }
 
@@ -82,87 +64,95 @@ static void run(parity *p, bool trains, bool recomputes)
 {
     net_case *c = &p->at;
     sw_error err = {0};
-    size_t n = 0;
     double factor = 0;
-    double *ids = golden(p, "input_ids", &n);
 
     sw_step_begin(c->step, trains);
     if (trains)
         sw_net_forget_gradients(c->net);
     const sw_tensor *labels = shifted_labels(p, &factor);
+    const int32_t *ids = golden_i32(&p->golden, "input_ids", NULL);
     sw_pass pass = {.tokens = net_case_ids(c, ids, p->rows, p->columns),
                     .positions = sw_net_positions(c->net, c->step, p->rows, p->columns, 0),
                     .recomputes = recomputes};
-    free(ids);
     p->loss = sw_net_loss(c->net, c->step, &pass, labels, factor, &p->logits);
     if (sw_step_status(c->step, &err) != SW_OK ||
         (trains && sw_step_backward(c->step, p->loss, NULL, &err) != SW_OK))
         fail_msg("%s", err.what);
 }
 
-/* The largest difference, relative to `size`, or to the largest of those wanted when that is more. */
-static double distance(const double *wanted, size_t n, sw_dtype dtype, const void *found, double size)
+static double largest(const float *values, size_t n)
 {
     double most = 0;
 
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)values[i]));
+    return most;
+}
+
+/* The largest difference, relative to `size`, or to the largest of those wanted when that is more. */
+static double distance(const float *wanted, const float *found, size_t n, double size)
+{
+    double most = 0;
+
+    size = fmax(size, largest(wanted, n));
     for (size_t i = 0; i < n; i++) {
-        double difference = fabs(net_case_number(dtype, found, i) - wanted[i]);
-        size = fmax(size, fabs(wanted[i]));
+        double difference = fabs((double)found[i] - (double)wanted[i]);
         most = isnan(difference) ? INFINITY : fmax(most, difference);
     }
     return size > 0 ? most / size : most;
 }
 
-static double largest(const double *values, size_t n)
+static double distance_of_logits(const parity *p, const char *from, const float *found)
 {
-    double most = 0;
+    size_t n = 0;
+    const float *wanted = golden_f32(&p->golden, from, &n);
 
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, fabs(values[i]));
-    return most;
+    assert_int_equal(n, sw_tensor_elems(p->logits));
+    return distance(wanted, found, n, 0);
 }
 
 static void check_outputs(const parity *p)
 {
-    size_t n = 0;
-    double *logits = golden(p, "logits", &n);
-    double far = distance(logits, n, sw_tensor_dtype(p->logits), sw_tensor_data(p->logits), 0);
+    double loss = (double)*(const float *)sw_tensor_data(p->loss);
+    double wanted = *golden_f64(&p->golden, "loss", NULL);
+    double far = distance_of_logits(p, "logits", sw_tensor_data(p->logits));
 
-    assert_int_equal(n, sw_tensor_elems(p->logits));
     if (!(far <= 1e-5))
         fail_msg("logits are %.3g off", far);
-    free(logits);
-    double *loss = golden(p, "loss", &n);
-    far = distance(loss, 1, sw_tensor_dtype(p->loss), sw_tensor_data(p->loss), 0);
+    far = fabs(loss - wanted) / fabs(wanted);
     if (!(far <= 1e-6))
-        fail_msg("the loss %.9g is %.3g off", loss[0], far);
-    free(loss);
-}
-
-static double *golden_gradient(const parity *p, const sw_parameter *parameter, size_t *n)
-{
-    char name[NAME * 2];
-
-    (void)snprintf(name, sizeof name, "grad.%s", parameter->fqn);
-    return golden(p, name, n);
+        fail_msg("the loss %.9g is %.3g off", wanted, far);
 }
 
 static double largest_gradient(const parity *p)
 {
     double most = 0;
 
-    for (uint32_t i = 0; i < p->at.net->n_parameters; i++) {
-        size_t n = 0;
-        double *wanted = golden_gradient(p, &p->at.net->parameters[i], &n);
-        most = fmax(most, largest(wanted, n));
-        free(wanted);
+    for (size_t i = 0; i < golden_count(&p->golden); i++) {
+        golden_tensor tensor = golden_at(&p->golden, i);
+        if (golden_gradient_of(&tensor) != NULL)
+            most = fmax(most, largest(tensor.data, (size_t)tensor.shape->elems));
     }
     return most;
 }
 
 static const float *gradient_of(const sw_parameter *parameter)
 {
-    return (const float *)parameter->tensor->storage->gradient + parameter->tensor->offset;
+    const sw_storage *storage = parameter->tensor->storage;
+    return storage->has_gradient ? (const float *)storage->gradient + parameter->tensor->offset : NULL;
+}
+
+/* How far the gradient of a parameter is off; one that nothing has flowed back to is 0. */
+static double gradient_distance(const parity *p, const sw_parameter *parameter, double size)
+{
+    golden_tensor wanted = golden_gradient(&p->golden, parameter->fqn);
+    const float *found = gradient_of(parameter);
+
+    if (wanted.name == NULL)
+        fail_msg("the golden file has no gradient of %s", parameter->fqn);
+    size_t n = (size_t)wanted.shape->elems;
+    assert_int_equal(n, sw_tensor_elems(parameter->tensor));
+    return found == NULL ? largest(wanted.data, n) / size : distance(wanted.data, found, n, size);
 }
 
 static void check_gradients(const parity *p)
@@ -172,19 +162,11 @@ static void check_gradients(const parity *p)
 
     for (uint32_t i = 0; i < p->at.net->n_parameters; i++) {
         const sw_parameter *parameter = &p->at.net->parameters[i];
-        size_t n = 0;
-        if (parameter->is_frozen)
-            continue;
-        double *wanted = golden_gradient(p, parameter, &n);
-        assert_int_equal(n, sw_tensor_elems(parameter->tensor));
-        double far = parameter->tensor->storage->has_gradient
-                         ? distance(wanted, n, SW_DTYPE_F32, gradient_of(parameter), size)
-                         : largest(wanted, n) / size;
+        double far = parameter->is_frozen ? 0 : gradient_distance(p, parameter, size);
         if (!(far <= 1e-4)) {
-            print_error("gradient of %s is %.3g off\n", parameter->fqn, far);
+            print_error("the gradient of %s is %.3g off\n", parameter->fqn, far);
             n_off++;
         }
-        free(wanted);
     }
     assert_int_equal(n_off, 0);
 }
@@ -193,16 +175,11 @@ static void check_gradients(const parity *p)
 static void check_short(const char *name)
 {
     parity p;
-    size_t n = 0;
 
     open_parity(&p, name, true, false);
     run(&p, false, false);
-    double *exact = golden(&p, "logits", &n);
-    double *peer = golden(&p, "logits_bf16", &n);
-    double bar = 2 * distance(exact, n, SW_DTYPE_F64, peer, 0);
-    double far = distance(exact, n, sw_tensor_dtype(p.logits), sw_tensor_data(p.logits), 0);
-    free(exact);
-    free(peer);
+    double bar = 2 * distance_of_logits(&p, "logits", golden_f32(&p.golden, "logits_bf16", NULL));
+    double far = distance_of_logits(&p, "logits", sw_tensor_data(p.logits));
     if (!(far <= bar))
         fail_msg("with weights in BF16 logits are %.3g off, more than %.3g", far, bar);
     close_parity(&p);
@@ -217,7 +194,7 @@ static float *copy_gradients(const parity *p, size_t *n)
     for (uint32_t i = 0; i < p->at.net->n_parameters; i++) {
         const sw_parameter *parameter = &p->at.net->parameters[i];
         size_t more = (size_t)sw_tensor_elems(parameter->tensor);
-        if (!parameter->tensor->storage->has_gradient)
+        if (gradient_of(parameter) == NULL)
             continue;
         all = realloc(all, (*n + more) * sizeof *all);
         assert_non_null(all);
@@ -254,16 +231,21 @@ static int32_t likeliest(const sw_tensor *logits)
     return (int32_t)best;
 }
 
-static int32_t next_token(parity *p, sw_cache *cache, const double *tokens, uint64_t n)
+/* What follows `n` tokens, of which those in the cache are not given again. */
+static int32_t next_token(parity *p, sw_cache *cache, const int32_t *tokens, uint64_t n)
 {
     net_case *c = &p->at;
     sw_error err = {0};
 
+    if (!sw_cache_holds(cache, c->net, n - cache->n_tokens))
+        sw_cache_empty(cache);
+    uint64_t n_new = n - cache->n_tokens;
     sw_step_begin(c->step, false);
-    sw_pass pass = {.tokens = net_case_ids(c, tokens, 1, n),
-                    .positions = sw_net_positions(c->net, c->step, 1, n, cache->n_tokens),
+    sw_pass pass = {.tokens = net_case_ids(c, tokens + cache->n_tokens, 1, n_new),
+                    .positions = sw_net_positions(c->net, c->step, 1, n_new, cache->n_tokens),
                     .cache = cache};
-    const sw_tensor *logits = sw_net_logits(c->net, c->step, &pass, sw_net_hidden(c->net, c->step, &pass));
+    const sw_tensor *hidden = sw_net_hidden(c->net, c->step, &pass);
+    const sw_tensor *logits = sw_net_logits(c->net, c->step, &pass, hidden);
     if (sw_step_status(c->step, &err) != SW_OK)
         fail_msg("%s", err.what);
     return likeliest(logits);
@@ -271,29 +253,21 @@ static int32_t next_token(parity *p, sw_cache *cache, const double *tokens, uint
 
 static void check_greedy(parity *p)
 {
-    enum { PROMPT = 5 };
     sw_cache *cache = NULL;
     size_t n = 0;
-    size_t n_ids = 0;
-    double *wanted = golden(p, "greedy", &n);
-    double *ids = golden(p, "input_ids", &n_ids);
-    double *tokens = calloc(PROMPT + n, sizeof *tokens);
+    const int32_t *wanted = golden_i32(&p->golden, "greedy", &n);
+    int32_t *tokens = calloc(PROMPT + n, sizeof *tokens);
 
     assert_non_null(tokens);
-    memcpy(tokens, ids, PROMPT * sizeof *tokens);
+    memcpy(tokens, golden_i32(&p->golden, "input_ids", NULL), PROMPT * sizeof *tokens);
     assert_int_equal(sw_cache_create(&cache, p->at.net, 1, PROMPT + n, NULL), SW_OK);
     for (size_t i = 0; i < n; i++) {
-        uint64_t end = PROMPT + i;
-        if (!sw_cache_holds(cache, p->at.net, end - cache->n_tokens))
-            sw_cache_empty(cache);
-        tokens[end] = next_token(p, cache, tokens + cache->n_tokens, end - cache->n_tokens);
-        if (tokens[end] != wanted[i])
-            fail_msg("token %zu is %d, not %d", i, (int)tokens[end], (int)wanted[i]);
+        tokens[PROMPT + i] = next_token(p, cache, tokens, PROMPT + i);
+        if (tokens[PROMPT + i] != wanted[i])
+            fail_msg("token %zu is %d, not %d", i, tokens[PROMPT + i], wanted[i]);
     }
     sw_cache_destroy(cache);
-    free(wanted);
     free(tokens);
-    free(ids);
 }
 
 static void equals_the_peer(void **state)
@@ -311,25 +285,19 @@ static void equals_the_peer(void **state)
     check_short(name);
 }
 
-static int is_a_case(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && strchr(entry->d_name, '.') == NULL;
-}
-
 int main(void)
 {
-    struct dirent **entries = NULL;
-    struct CMUnitTest tests[MAX_CASES] = {0};
-    int n = scandir(FOLDER, &entries, is_a_case, alphasort);
+    static struct CMUnitTest tests[MAX_CASES];
+    static char states[MAX_CASES][64];
+    size_t n = 0;
+    const char *const *names = golden_names(&n);
 
-    if (n < 0 || n > MAX_CASES)
+    if (n == 0 || n > MAX_CASES)
         return 1;
-    for (int i = 0; i < n; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = entries[i]->d_name, .test_func = equals_the_peer, .initial_state = entries[i]->d_name};
-    int failed = _cmocka_run_group_tests("parity", tests, (size_t)n, NULL, NULL);
-    for (int i = 0; i < n; i++)
-        free(entries[i]);
-    free(entries);
-    return failed;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(states[i], names[i], strlen(names[i]) + 1);
+        tests[i] =
+            (struct CMUnitTest){.name = names[i], .test_func = equals_the_peer, .initial_state = states[i]};
+    }
+    return _cmocka_run_group_tests("parity", tests, n, NULL, NULL);
 }
