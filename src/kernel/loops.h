@@ -46,6 +46,8 @@ typedef enum sw_loop {
     SW_LOOP_SOFTMAX_BACK,
     SW_LOOP_ROW_MAX,
     SW_LOOP_ROW_EXP_SUM,
+    SW_LOOP_NORMALISE,
+    SW_LOOP_NORMALISE_BACK,
     SW_LOOP_ROTARY,      /* rotary.h, items: tokens */
     SW_LOOP_TILE,        /* product_paths.h, items: rows of C */
     SW_LOOP_ROW_PRODUCT, /* product_paths.h, items: columns of C */

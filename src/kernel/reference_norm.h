@@ -198,6 +198,39 @@ static void softmax_back(const void *args, size_t begin, size_t end)
     }
 }
 
+static void normalise(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const REAL *x = (const REAL *)a->x + r * a->width;
+        REAL *out = (REAL *)a->out + r * a->width;
+        double sum = a->eps;
+        for (size_t c = 0; c < a->width; c++)
+            sum += (double)x[c];
+        ((REAL *)a->sum)[r] = (REAL)sum;
+        for (size_t c = 0; c < a->width; c++)
+            out[c] = (REAL)((double)x[c] / sum);
+    }
+}
+
+static void normalise_back(const void *args, size_t begin, size_t end)
+{
+    const sw_softmax_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        const REAL *y = (const REAL *)a->y + r * a->width;
+        const REAL *d_y = (const REAL *)a->d_y + r * a->width;
+        REAL *out = (REAL *)a->out + r * a->width;
+        double sum = (double)((const REAL *)a->sum)[r];
+        double dot = 0;
+        for (size_t c = 0; c < a->width; c++)
+            dot += (double)y[c] * (double)d_y[c];
+        for (size_t c = 0; c < a->width; c++)
+            out[c] = (REAL)(((double)d_y[c] - dot) / sum);
+    }
+}
+
 static void row_max(const void *args, size_t begin, size_t end)
 {
     const sw_softmax_args *a = args;

@@ -29,6 +29,8 @@
     [SW_LOOP_SOFTMAX_BACK]   = softmax_back,   \
     [SW_LOOP_ROW_MAX]        = row_max,        \
     [SW_LOOP_ROW_EXP_SUM]    = row_exp_sum,    \
+    [SW_LOOP_NORMALISE]      = normalise,      \
+    [SW_LOOP_NORMALISE_BACK] = normalise_back, \
     [SW_LOOP_ROTARY]         = rotary,         \
     [SW_LOOP_TILE]           = tile,           \
     [SW_LOOP_ROW_PRODUCT]    = row_product,    \

@@ -86,28 +86,75 @@ static void scatter_add(const void *args, size_t begin, size_t end)
     }
 }
 
-/* `count` times the largest of what is left, kept in order: count is small. */
+/* What an element is chosen by. */
+static REAL choice(const sw_top_k_args *t, const REAL *x, size_t c)
+{
+    REAL value = t->correction == NULL ? x[c] : x[c] + ((const REAL *)t->correction)[c];
+    return isnan(value) ? -(REAL)INFINITY : value;
+}
+
+static REAL group_score(const sw_top_k_args *t, const REAL *x, size_t group)
+{
+    size_t width = t->width / t->n_groups;
+    REAL best = -(REAL)INFINITY;
+    REAL second = -(REAL)INFINITY;
+
+    for (size_t c = group * width; c < (group + 1) * width; c++) {
+        REAL value = choice(t, x, c);
+        if (value > best) {
+            second = best;
+            best = value;
+        } else if (value > second) {
+            second = value;
+        }
+    }
+    return t->group_best == 2 ? best + second : best;
+}
+
+/* Fewer groups are better than there are places. */
+static bool group_is_kept(const sw_top_k_args *t, const REAL *x, size_t group)
+{
+    REAL score = group_score(t, x, group);
+    size_t n_better = 0;
+
+    for (size_t g = 0; g < t->n_groups; g++) {
+        REAL other = group_score(t, x, g);
+        n_better += other > score || (other == score && g < group);
+    }
+    return n_better < t->n_kept;
+}
+
+/* The largest of columns begin .. end - 1 and of the n that are there, kept in order: count is small. */
+static size_t keep_largest(const sw_top_k_args *t, const REAL *x, size_t begin, size_t end, int32_t *indices,
+                           size_t n)
+{
+    for (size_t c = begin; c < end; c++) {
+        REAL value = choice(t, x, c);
+        size_t at = n;
+        while (at > 0 && value > choice(t, x, (size_t)indices[at - 1]))
+            at--;
+        if (at == t->count)
+            continue;
+        n += n < t->count;
+        memmove(indices + at + 1, indices + at, (n - at - 1) * sizeof *indices);
+        indices[at] = (int32_t)c;
+    }
+    return n;
+}
+
 static void top_k(const void *args, size_t begin, size_t end)
 {
     const sw_top_k_args *t = args;
+    size_t n_groups = t->n_groups < 2 ? 1 : t->n_groups;
+    size_t width = t->width / n_groups;
 
     for (size_t r = begin; r < end; r++) {
         const REAL *x = (const REAL *)t->x + r * t->width;
         int32_t *indices = t->indices + r * t->count;
         size_t n = 0;
-        for (size_t c = 0; c < t->width; c++) {
-            REAL value = isnan(x[c]) ? -(REAL)INFINITY : x[c];
-            size_t at = n;
-            for (; at > 0; at--) {
-                REAL other = x[indices[at - 1]];
-                if (!(value > (isnan(other) ? -(REAL)INFINITY : other)))
-                    break;
-            }
-            if (at == t->count)
-                continue;
-            n += n < t->count;
-            memmove(indices + at + 1, indices + at, (n - at - 1) * sizeof *indices);
-            indices[at] = (int32_t)c;
+        for (size_t g = 0; g < n_groups; g++) {
+            if (n_groups == 1 || group_is_kept(t, x, g))
+                n = keep_largest(t, x, g * width, (g + 1) * width, indices, n);
         }
         for (size_t i = 0; t->values != NULL && i < n; i++)
             ((REAL *)t->values)[r * t->count + i] = x[indices[i]];

@@ -29,17 +29,29 @@ void sw_kernel_scatter_add(const sw_kernel *kernel, sw_dtype dtype, const sw_gat
 
 /*
  * The `count` largest of each row, largest first; of equal ones the lower index first. NaN counts as -inf.
- * `count` is at most the width.
+ * A correction is added for the choice alone: values are without it. With groups, equal stretches of a row,
+ * only the `n_kept` best groups are looked at, each by the sum of its one or two (`group_best`) largest.
+ * `count` is at most the width of what is looked at.
  */
 typedef struct sw_top_k_args {
     size_t n_rows;
     size_t width;
     size_t count;
-    const void *x;    /* [R, C] */
-    int32_t *indices; /* [R, count] */
-    void *values;     /* [R, count] or NULL */
+    size_t n_groups; /* divides the width; 0 or 1: none */
+    size_t n_kept;
+    size_t group_best;
+    const void *x;          /* [R, C] */
+    const void *correction; /* [C] or NULL */
+    int32_t *indices;       /* [R, count] */
+    void *values;           /* [R, count] or NULL */
 } sw_top_k_args;
 
 void sw_kernel_top_k(const sw_kernel *kernel, sw_dtype dtype, const sw_top_k_args *args);
+
+/*
+ * Numbers 0 .. n_values - 1 sorted by counting, equal ones in the order in which they stand: order[i] is
+ * where the i-th of them stands, ends[v] how many are at most v. `numbers` is read, all are below n_values.
+ */
+void sw_kernel_sort(const int32_t *numbers, size_t n, size_t n_values, int32_t *order, int32_t *ends);
 
 #endif

@@ -1,22 +1,6 @@
 /* Matrix products with a weight, in both of its orders. Dims: M rows of x, I in, O out. */
-#include "kernel/product.h"
-
 #include "base/status.h"
 #include "tensor/rows_of_table.h"
-
-static sw_status run_product(sw_call *call, const sw_product *product, sw_error *err)
-{
-    sw_stack *stack = sw_step_stack(call->step);
-    sw_stack_mark mark = sw_stack_top(stack);
-    size_t bytes = 0;
-    void *workspace = NULL;
-
-    SW_TRY(sw_product_workspace(sw_call_kernel(call), product, &bytes, err));
-    SW_TRY(sw_call_workspace(call, bytes, &workspace, err));
-    sw_status status = sw_product_run(sw_call_kernel(call), product, workspace, err);
-    sw_stack_release(stack, mark);
-    return status;
-}
 
 /* x and weight as matrices. */
 typedef struct operands {
@@ -59,7 +43,7 @@ static sw_status forward(sw_call *call, bool is_in_out, sw_error *err)
         .c_type = call->dtype,
         .b_is_transposed = !is_in_out,
     };
-    return run_product(call, &product, err);
+    return sw_call_product(call, &product, err);
 }
 
 /* dx = dy W */
@@ -80,7 +64,7 @@ static sw_status x_backward(sw_call *call, const sw_gradients *g, const operands
         .b_is_transposed = is_in_out,
         .accumulate = g->adds[0],
     };
-    return run_product(call, &product, err);
+    return sw_call_product(call, &product, err);
 }
 
 /* dW = dy^T x, or x^T dy */
@@ -102,7 +86,7 @@ static sw_status weight_backward(sw_call *call, const sw_gradients *g, const ope
         .a_is_transposed = true,
         .accumulate = g->adds[1],
     };
-    return run_product(call, &product, err);
+    return sw_call_product(call, &product, err);
 }
 
 static sw_status backward(sw_call *call, const sw_gradients *g, bool is_in_out, sw_error *err)

@@ -1,4 +1,4 @@
-/* Over rows of the last dim: softmax and norms; and the rotary embedding, over heads of a token. */
+/* Over rows of the last dim: softmax, sums and norms; and the rotary embedding, over heads of a token. */
 #include "kernel/norm.h"
 
 #include <inttypes.h>
@@ -30,6 +30,35 @@ sw_status sw_softmax_backward(sw_call *call, const sw_gradients *g, sw_error *er
 
     (void)err;
     sw_kernel_softmax_back(sw_call_kernel(call), call->dtype, &args);
+    return SW_OK;
+}
+
+sw_status sw_normalise_forward(sw_call *call, sw_error *err)
+{
+    sw_tensor_rows rows = sw_call_out_rows(call, 1);
+    sw_softmax_args args = {.n_rows = rows.n_rows,
+                            .width = rows.width,
+                            .out = sw_tensor_data(call->out[0]),
+                            .eps = call->args.eps,
+                            .sum = sw_tensor_data(call->out[1])};
+
+    SW_TRY(sw_call_dense(call, 0, &args.x, err));
+    sw_kernel_normalise(sw_call_kernel(call), call->dtype, &args);
+    return SW_OK;
+}
+
+sw_status sw_normalise_backward(sw_call *call, const sw_gradients *g, sw_error *err)
+{
+    sw_tensor_rows rows = sw_call_out_rows(call, 1);
+    sw_softmax_args args = {.n_rows = rows.n_rows,
+                            .width = rows.width,
+                            .y = sw_tensor_data(call->out[0]),
+                            .d_y = g->d_out,
+                            .out = g->d_in[0],
+                            .sum = sw_tensor_data(call->out[1])};
+
+    (void)err;
+    sw_kernel_normalise_back(sw_call_kernel(call), call->dtype, &args);
     return SW_OK;
 }
 

@@ -117,6 +117,23 @@ sw_status sw_scatter_rows_backward(sw_call *call, const sw_gradients *g, sw_erro
     return SW_OK;
 }
 
+/* Is there enough to choose from, and do groups divide the row? */
+static sw_status check_choice(const sw_op_args *args, uint64_t width, sw_error *err)
+{
+    uint64_t n_groups = args->n_groups < 2 ? 1 : args->n_groups;
+    uint64_t n_kept = n_groups == 1 ? 1 : args->n_kept;
+
+    if (width % n_groups != 0 || n_kept > n_groups) {
+        return SW_FAIL(err, SW_E_ARGUMENT, "check the sizes",
+                       "%" PRIu64 " of %" PRIu64 " groups of a row of %" PRIu64, n_kept, n_groups, width);
+    }
+    if (args->extent > n_kept * (width / n_groups)) {
+        return SW_FAIL(err, SW_E_ARGUMENT, "check the sizes", "the %" PRIu64 " largest of %" PRIu64,
+                       args->extent, n_kept * (width / n_groups));
+    }
+    return SW_OK;
+}
+
 sw_status sw_top_k_forward(sw_call *call, sw_error *err)
 {
     const sw_tensor *x = call->in[0];
@@ -124,14 +141,15 @@ sw_status sw_top_k_forward(sw_call *call, sw_error *err)
     sw_top_k_args args = {.n_rows = sw_call_out_rows(call, 1).n_rows,
                           .width = (size_t)width,
                           .count = (size_t)call->args.extent,
+                          .n_groups = (size_t)call->args.n_groups,
+                          .n_kept = (size_t)call->args.n_kept,
+                          .group_best = (size_t)call->args.group_best,
                           .indices = sw_tensor_data(call->out[1]),
                           .values = sw_tensor_data(call->out[0])};
 
-    if (call->args.extent > width) {
-        return SW_FAIL(err, SW_E_ARGUMENT, "check the sizes", "the %" PRIu64 " largest of %" PRIu64,
-                       call->args.extent, width);
-    }
+    SW_TRY(check_choice(&call->args, width, err));
     SW_TRY(sw_call_dense(call, 0, &args.x, err));
+    SW_TRY(sw_call_dense(call, 1, &args.correction, err));
     sw_kernel_top_k(sw_call_kernel(call), call->dtype, &args);
     return SW_OK;
 }

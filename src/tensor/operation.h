@@ -8,6 +8,7 @@
 
 #include "kernel/elementwise.h"
 #include "kernel/kernel.h"
+#include "kernel/product.h"
 #include "tensor/signature.h"
 #include "tensor/step.h"
 #include "tensor/tensor.h"
@@ -15,6 +16,8 @@
 typedef enum sw_op {
     SW_OP_LINEAR = 0,
     SW_OP_LINEAR_IN_OUT,
+    SW_OP_EXPERT_LINEAR,
+    SW_OP_EXPERT_LINEAR_IN_OUT,
     SW_OP_ADD,
     SW_OP_ADD_BIAS,
     SW_OP_MULTIPLY,
@@ -26,6 +29,7 @@ typedef enum sw_op {
     SW_OP_SOFT_CAP,
     SW_OP_CLAMP,
     SW_OP_SOFTMAX,
+    SW_OP_NORMALISE,
     SW_OP_RMS_NORM,
     SW_OP_SQUARE_SUMS,
     SW_OP_RMS_BY_SUMS,
@@ -58,6 +62,9 @@ typedef struct sw_op_args {
     double soft_cap;
     sw_activation activation;
     uint32_t window;
+    uint64_t n_groups; /* top_k */
+    uint64_t n_kept;
+    uint64_t group_best;
     bool is_causal;
     bool is_interleaved;
     const sw_custom *custom;
@@ -118,6 +125,8 @@ sw_status sw_call_rows(sw_call *call, uint32_t i, uint32_t inner, sw_tensor_rows
 sw_status sw_call_dense(sw_call *call, uint32_t i, const void **data, sw_error *err);
 /* Memory until the function returns. */
 sw_status sw_call_workspace(sw_call *call, size_t bytes, void **out, sw_error *err);
+/* A product; its workspace is given back. */
+sw_status sw_call_product(sw_call *call, const sw_product *product, sw_error *err);
 /* Rows and width of output 0 with the last `inner` dims a row. */
 sw_tensor_rows sw_call_out_rows(const sw_call *call, uint32_t inner);
 /* Elements of input `i`. */

@@ -17,6 +17,12 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
 [SW_OP_LINEAR_IN_OUT]  = { "linear_in_out",
                            "x:*i weight~:io bias?:o -> y:*o",                        "x+bias weight+bias",  "x weight",     "x weight bias",
                            sw_linear_in_out_forward, sw_linear_in_out_backward },
+[SW_OP_EXPERT_LINEAR]  = { "expert_linear",
+                           "x:Ni weight~:Eoi ends#:E bias?:Eo -> y:No",              "x+bias weight+bias",  "x weight ends", "x weight bias",
+                           sw_expert_linear_forward, sw_expert_linear_backward },
+[SW_OP_EXPERT_LINEAR_IN_OUT] = { "expert_linear_in_out",
+                           "x:Ni weight~:Eio ends#:E bias?:Eo -> y:No",              "x+bias weight+bias",  "x weight ends", "x weight bias",
+                           sw_expert_linear_in_out_forward, sw_expert_linear_in_out_backward },
 [SW_OP_ADD]            = { "add",
                            "a:* b:* -> y:*",                                         "a+b",                 "",             "a b",
                            sw_add_forward,           sw_add_backward },
@@ -50,6 +56,9 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
 [SW_OP_SOFTMAX]        = { "softmax",
                            "x:*C -> y:*C",                                           "",                    "y",            "",
                            sw_softmax_forward,       sw_softmax_backward },
+[SW_OP_NORMALISE]      = { "normalise",
+                           "x:*C -> y:*C sum:*",                                     "",                    "y sum",        "",
+                           sw_normalise_forward,     sw_normalise_backward },
 [SW_OP_RMS_NORM]       = { "rms_norm",
                            "x:*C weight?:C -> y:*C scale:*",                         "",                    "x weight scale", "weight",
                            sw_rms_norm_forward,      sw_rms_norm_backward },
@@ -76,7 +85,7 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
                            "ids#:* weight~:ve -> y:*e",                              "weight",              "ids",          "weight",
                            sw_embedding_forward,     sw_embedding_backward },
 [SW_OP_TOP_K]          = { "top_k",
-                           "x:*C -> values:*K indices#:*K",                          "",                    "indices",      "x",
+                           "x:*C correction!?:C -> values:*K indices#:*K",           "",                    "indices",      "x",
                            sw_top_k_forward,         sw_top_k_backward },
 [SW_OP_GATHER_ROWS]    = { "gather_rows",
                            "x:Nc ids#:r -> y:rc",                                    "x",                   "ids",          "x",
@@ -119,6 +128,18 @@ sw_tensor *sw_op_linear_in_out(sw_step *step, const sw_tensor *x, const sw_tenso
                                const sw_tensor *bias)
 {
     return RUN(step, SW_OP_LINEAR_IN_OUT, .in = {x, weight, bias});
+}
+
+sw_tensor *sw_op_expert_linear(sw_step *step, const sw_tensor *x, const sw_tensor *weight,
+                               const sw_tensor *bias, const sw_tensor *ends)
+{
+    return RUN(step, SW_OP_EXPERT_LINEAR, .in = {x, weight, ends, bias});
+}
+
+sw_tensor *sw_op_expert_linear_in_out(sw_step *step, const sw_tensor *x, const sw_tensor *weight,
+                                      const sw_tensor *bias, const sw_tensor *ends)
+{
+    return RUN(step, SW_OP_EXPERT_LINEAR_IN_OUT, .in = {x, weight, ends, bias});
 }
 
 sw_tensor *sw_op_add(sw_step *step, const sw_tensor *a, const sw_tensor *b)
@@ -177,6 +198,11 @@ sw_tensor *sw_op_softmax(sw_step *step, const sw_tensor *x)
     return RUN(step, SW_OP_SOFTMAX, .in = {x});
 }
 
+sw_tensor *sw_op_normalise(sw_step *step, const sw_tensor *x, double eps)
+{
+    return RUN(step, SW_OP_NORMALISE, .in = {x}, .args.eps = eps);
+}
+
 sw_tensor *sw_op_rms_norm(sw_step *step, const sw_tensor *x, const sw_tensor *weight, double eps,
                           double offset)
 {
@@ -228,9 +254,17 @@ sw_tensor *sw_op_embedding_part(sw_step *step, const sw_tensor *ids, const sw_te
     return RUN(step, SW_OP_EMBEDDING_PART, .in = {ids, weight}, .args.first = first);
 }
 
-sw_tensor *sw_op_top_k(sw_step *step, const sw_tensor *x, uint64_t k, const sw_tensor **indices)
+sw_tensor *sw_op_top_k(sw_step *step, const sw_tensor *x, const sw_top_k_choice *choice,
+                       const sw_tensor **indices)
 {
-    const sw_call *call = sw_call_run(step, SW_OP_TOP_K, &(sw_call){.in = {x}, .args.extent = k});
+    const sw_call given = {
+        .in = {x,                        choice->correction},
+        .args = { .extent = choice->k,
+               .n_groups = choice->n_groups,
+               .n_kept = choice->n_kept,
+               .group_best = choice->group_best}
+    };
+    const sw_call *call = sw_call_run(step, SW_OP_TOP_K, &given);
 
     if (indices != NULL)
         *indices = call == NULL ? NULL : call->out[1];

@@ -15,6 +15,16 @@ sw_tensor *sw_op_linear(sw_step *step, const sw_tensor *x, const sw_tensor *weig
 sw_tensor *sw_op_linear_in_out(sw_step *step, const sw_tensor *x, const sw_tensor *weight,
                                const sw_tensor *bias);
 
+/*
+ * The same for rows of experts: x [rows, in], those of an expert one after the other, ends [experts] where
+ * each one's end (I32; an expert may have none). Rows behind the last end give zeros. W [experts, out, in],
+ * or [experts, in, out]; bias [experts, out], may be NULL.
+ */
+sw_tensor *sw_op_expert_linear(sw_step *step, const sw_tensor *x, const sw_tensor *weight,
+                               const sw_tensor *bias, const sw_tensor *ends);
+sw_tensor *sw_op_expert_linear_in_out(sw_step *step, const sw_tensor *x, const sw_tensor *weight,
+                                      const sw_tensor *bias, const sw_tensor *ends);
+
 sw_tensor *sw_op_add(sw_step *step, const sw_tensor *a, const sw_tensor *b); /* of one shape */
 sw_tensor *sw_op_add_bias(sw_step *step, const sw_tensor *x, const sw_tensor *bias);
 sw_tensor *sw_op_multiply(sw_step *step, const sw_tensor *a, const sw_tensor *b);
@@ -30,6 +40,8 @@ sw_tensor *sw_op_clamp(sw_step *step, const sw_tensor *x, double limit);  /* wit
 
 /* Over the last dim. */
 sw_tensor *sw_op_softmax(sw_step *step, const sw_tensor *x);
+/* Each row divided by its sum and eps. */
+sw_tensor *sw_op_normalise(sw_step *step, const sw_tensor *x, double eps);
 /* The weight may be NULL; it counts as `offset` + weight. */
 sw_tensor *sw_op_rms_norm(sw_step *step, const sw_tensor *x, const sw_tensor *weight, double eps,
                           double offset);
@@ -78,8 +90,18 @@ sw_tensor *sw_op_embedding(sw_step *step, const sw_tensor *ids, const sw_tensor 
 /* The same from a part of a table: its row 0 is token `first`. */
 sw_tensor *sw_op_embedding_part(sw_step *step, const sw_tensor *ids, const sw_tensor *weight, int64_t first);
 
+/* How the largest of a row are chosen: kernel/rows.h. */
+typedef struct sw_top_k_choice {
+    uint64_t k;
+    const sw_tensor *correction; /* [width] or NULL */
+    uint64_t n_groups;           /* 0: no groups */
+    uint64_t n_kept;
+    uint64_t group_best; /* 1 or 2 */
+} sw_top_k_choice;
+
 /* The k largest of each row, and where they were, in *indices (may be NULL). */
-sw_tensor *sw_op_top_k(sw_step *step, const sw_tensor *x, uint64_t k, const sw_tensor **indices);
+sw_tensor *sw_op_top_k(sw_step *step, const sw_tensor *x, const sw_top_k_choice *choice,
+                       const sw_tensor **indices);
 /* y[r] = x[ids[r]]; an id below 0 gives zeros */
 sw_tensor *sw_op_gather_rows(sw_step *step, const sw_tensor *x, const sw_tensor *ids);
 /* y[ids[r]] += weights[r] * x[r] over all r, on `n_rows` rows of zeros; weights may be NULL: 1 */

@@ -8,6 +8,10 @@
 sw_forward_fn sw_linear_forward, sw_linear_in_out_forward;
 sw_backward_fn sw_linear_backward, sw_linear_in_out_backward;
 
+/* op_expert.c */
+sw_forward_fn sw_expert_linear_forward, sw_expert_linear_in_out_forward;
+sw_backward_fn sw_expert_linear_backward, sw_expert_linear_in_out_backward;
+
 /* op_elementwise.c */
 sw_forward_fn sw_add_forward, sw_add_bias_forward, sw_multiply_forward, sw_row_scale_forward;
 sw_forward_fn sw_clamp_forward, sw_scale_forward, sw_activate_forward, sw_glu_forward, sw_soft_cap_forward;
@@ -16,8 +20,10 @@ sw_backward_fn sw_clamp_backward, sw_scale_backward, sw_activate_backward, sw_gl
     sw_soft_cap_backward;
 
 /* op_norm.c */
-sw_forward_fn sw_softmax_forward, sw_rms_norm_forward, sw_layer_norm_forward, sw_rope_forward;
-sw_backward_fn sw_softmax_backward, sw_rms_norm_backward, sw_layer_norm_backward, sw_rope_backward;
+sw_forward_fn sw_softmax_forward, sw_normalise_forward, sw_rms_norm_forward, sw_layer_norm_forward;
+sw_backward_fn sw_softmax_backward, sw_normalise_backward, sw_rms_norm_backward, sw_layer_norm_backward;
+sw_forward_fn sw_rope_forward;
+sw_backward_fn sw_rope_backward;
 
 /* op_norm_parts.c */
 sw_forward_fn sw_square_sums_forward, sw_rms_by_sums_forward;

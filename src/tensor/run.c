@@ -68,6 +68,20 @@ sw_status sw_call_workspace(sw_call *call, size_t bytes, void **out, sw_error *e
     return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a workspace of %zu bytes", bytes);
 }
 
+sw_status sw_call_product(sw_call *call, const sw_product *product, sw_error *err)
+{
+    sw_stack *stack = sw_step_stack(call->step);
+    sw_stack_mark mark = sw_stack_top(stack);
+    size_t bytes = 0;
+    void *workspace = NULL;
+
+    SW_TRY(sw_product_workspace(sw_call_kernel(call), product, &bytes, err));
+    SW_TRY(sw_call_workspace(call, bytes, &workspace, err));
+    sw_status status = sw_product_run(sw_call_kernel(call), product, workspace, err);
+    sw_stack_release(stack, mark);
+    return status;
+}
+
 sw_tensor_rows sw_call_out_rows(const sw_call *call, uint32_t inner)
 {
     sw_tensor_rows rows = {0};

@@ -20,6 +20,18 @@ static sw_tensor *linear_in_out(sw_step *step, const sw_tensor *const *in, const
     return sw_op_linear_in_out(step, in[0], in[1], in[2]);
 }
 
+static sw_tensor *expert_linear(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    (void)c;
+    return sw_op_expert_linear(step, in[0], in[1], in[3], in[2]);
+}
+
+static sw_tensor *expert_linear_in_out(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    (void)c;
+    return sw_op_expert_linear_in_out(step, in[0], in[1], in[3], in[2]);
+}
+
 static sw_tensor *add(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
 {
     (void)c;
@@ -79,6 +91,11 @@ static sw_tensor *softmax(sw_step *step, const sw_tensor *const *in, const tenso
 {
     (void)c;
     return sw_op_softmax(step, in[0]);
+}
+
+static sw_tensor *normalise(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    return sw_op_normalise(step, in[0], number_of(c, 0.1, 1));
 }
 
 static sw_tensor *rms_norm(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
@@ -156,7 +173,15 @@ static sw_tensor *embedding_part(sw_step *step, const sw_tensor *const *in, cons
 
 static sw_tensor *top_k(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
 {
-    return sw_op_top_k(step, in[0], c->extent['K'], NULL);
+    bool has_groups = c->flags % 2 == 0 && c->extent['C'] % 2 == 0 && c->extent['K'] <= c->extent['C'] / 2;
+    sw_top_k_choice choice = {
+        .k = c->extent['K'],
+        .correction = in[1],
+        .n_groups = has_groups ? 2 : 0,
+        .n_kept = 1,
+        .group_best = 1 + c->flags % 3 / 2,
+    };
+    return sw_op_top_k(step, in[0], &choice, NULL);
 }
 
 static void fit_top_k(tensor_case *c)
@@ -202,6 +227,8 @@ static sw_tensor *copy(sw_step *step, const sw_tensor *const *in, const tensor_c
 const tensor_op tensor_ops[TENSOR_OPS] = {
     { SW_OP_LINEAR,         linear,         "",   NULL, 0 },
     { SW_OP_LINEAR_IN_OUT,  linear_in_out,  "",   NULL, 0 },
+    { SW_OP_EXPERT_LINEAR,  expert_linear,  "^",  NULL, 0 },
+    { SW_OP_EXPERT_LINEAR_IN_OUT, expert_linear_in_out, "^", NULL, 0 },
     { SW_OP_ADD,            add,            "",   NULL, 0 },
     { SW_OP_ADD_BIAS,       add_bias,       "",   NULL, 0 },
     { SW_OP_MULTIPLY,       multiply,       "",   NULL, 0 },
@@ -213,6 +240,7 @@ const tensor_op tensor_ops[TENSOR_OPS] = {
     { SW_OP_SOFT_CAP,       soft_cap,       "",   NULL, 0 },
     { SW_OP_CLAMP,          clamp,          "",   NULL, 0 },
     { SW_OP_SOFTMAX,        softmax,        "",   NULL, 0 },
+    { SW_OP_NORMALISE,      normalise,      "",   NULL, 1U << 0 },
     { SW_OP_RMS_NORM,       rms_norm,       "",   NULL, 0 },
     { SW_OP_SQUARE_SUMS,    square_sums,    "",   NULL, 0 },
     { SW_OP_RMS_BY_SUMS,    rms_by_sums,    "",   NULL, 1U << 1 },
@@ -284,6 +312,20 @@ static char numbers_of(const tensor_op *op, uint32_t i)
     return *at;
 }
 
+/* Ends of n runs of N rows; some are empty. */
+static void fill_ends(const tensor_case *c, gen *g, int32_t *ends, uint64_t n)
+{
+    uint32_t left = (uint32_t)c->extent['N'];
+    int32_t end = 0;
+
+    for (uint64_t e = 0; e < n; e++) {
+        uint32_t length = e + 1 == n ? left : gen_below(g, left + 1);
+        left -= length;
+        end += (int32_t)length;
+        ends[e] = end;
+    }
+}
+
 void tensor_op_fill(const tensor_op *op, const tensor_case *c, uint32_t i, gen *g, void *values, uint64_t n,
                     uint64_t last)
 {
@@ -296,6 +338,10 @@ void tensor_op_fill(const tensor_op *op, const tensor_case *c, uint32_t i, gen *
         return;
     }
     char below = numbers_of(op, i);
+    if (below == '^') {
+        fill_ends(c, g, values, n);
+        return;
+    }
     for (uint64_t e = 0; e < n; e++) {
         uint64_t number = below == 'i' ? e % last : gen_below(g, (uint32_t)c->extent[(int)below]);
         ((int32_t *)values)[e] = (int32_t)number;

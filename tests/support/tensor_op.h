@@ -22,8 +22,8 @@ typedef sw_tensor *tensor_op_run(sw_step *step, const sw_tensor *const *in, cons
 typedef struct tensor_op {
     sw_op op;
     tensor_op_run *run;
-    /* Of the inputs of whole numbers, in order: the letter of the extent that they are below, or `i` for the
-     * index in the last dim. */
+    /* Of the inputs of whole numbers, in order: the letter of the extent that they are below, `i` for the
+     * index in the last dim, `^` for ends of runs of N rows. */
     const char *numbers;
     void (*fit)(tensor_case *c); /* make random extents possible; may be NULL */
     uint32_t positive;           /* bits of inputs that have no negative elements */

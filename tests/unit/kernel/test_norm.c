@@ -1,4 +1,4 @@
-/* Norms, softmax and rotary embedding: variants, threads, slopes, pieces. */
+/* Norms, softmax, sums of rows and rotary embedding: variants, threads, slopes, pieces. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +89,32 @@ static void run_softmax_back(const sw_kernel *kernel, sw_dtype dtype, const op_c
     sw_kernel_softmax_back(kernel, dtype, &args);
 }
 
+/* With what is added sums are far from 0, whatever the signs. */
+static sw_softmax_args normalise_of(const op_case *c)
+{
+    return (sw_softmax_args){.n_rows = c->rows,
+                             .width = c->columns,
+                             .eps = 40 * (double)c->columns,
+                             .x = c->in[0],
+                             .y = c->out[0],
+                             .d_y = c->d_out,
+                             .sum = c->out[1]};
+}
+
+static void run_normalise(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
+{
+    sw_softmax_args args = normalise_of(c);
+    args.out = c->out[0];
+    sw_kernel_normalise(kernel, dtype, &args);
+}
+
+static void run_normalise_back(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
+{
+    sw_softmax_args args = normalise_of(c);
+    args.out = c->d_in[0];
+    sw_kernel_normalise_back(kernel, dtype, &args);
+}
+
 /* One or two heads of all columns, the part that turns by the flags; tables [rows, columns / 2] hold enough.
  */
 static sw_rotary_args rotary_of(const op_case *c)
@@ -134,6 +160,7 @@ static const kernel_op ops[] = {
     { "layer norm",            "MCC", "MRRR", 3, run_layer,     run_layer_back,   4, 0 },
     { "layer norm, no weight", "M",   "MRRR", 1, run_layer,     run_layer_back,   4, 0 },
     { "softmax",               "M",   "MRR",  1, run_softmax,   run_softmax_back, 0, 0 },
+    { "normalise",             "M",   "MR",   1, run_normalise, run_normalise_back, 0, 0 },
     { "rotary",                "MTT", "M",    1, run_rotary,    run_rotary_back,  0, 4 },
 };
 // clang-format on

@@ -1,4 +1,5 @@
-/* Gather, scatter-add and top-k: against loops that say the same, ties, numbers that are not there. */
+/* Gather, scatter-add, top-k and sorting: against loops that say the same, ties, numbers that are not there.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,6 +163,169 @@ static void rows_of_top_k_are_independent(void **state)
     sw_kernel_destroy(kernel);
 }
 
+/* ---- top-k with a correction and groups, as DeepSeek's routers choose ---- */
+
+enum { WIDE = 24 };
+
+typedef struct choice_case {
+    size_t n_groups;
+    size_t n_kept;
+    size_t group_best;
+    size_t count;
+    float x[WIDE];
+    float correction[WIDE];
+} choice_case;
+
+static float corrected(const choice_case *c, size_t i)
+{
+    float value = c->x[i] + c->correction[i];
+    return isnan(value) ? -INFINITY : value;
+}
+
+/* How many of 0 .. n-1 stand before `i`: those that are larger, or as large and before it. */
+static size_t rank_of(const float *values, size_t n, size_t i)
+{
+    size_t before = 0;
+
+    for (size_t j = 0; j < n; j++)
+        before += values[j] > values[i] || (values[j] == values[i] && j < i);
+    return before;
+}
+
+/* The sum of the `group_best` first of a group by rank. */
+static float score_of(const choice_case *c, size_t group)
+{
+    size_t width = WIDE / c->n_groups;
+    float values[WIDE];
+    float first = 0;
+    float second = 0;
+
+    for (size_t i = 0; i < width; i++)
+        values[i] = corrected(c, group * width + i);
+    for (size_t i = 0; i < width; i++) {
+        size_t rank = rank_of(values, width, i);
+        first = rank == 0 ? values[i] : first;
+        second = rank == 1 ? values[i] : second;
+    }
+    return c->group_best == 2 ? first + second : first;
+}
+
+static void make_choice_case(choice_case *c, gen *g)
+{
+    static const size_t groups[] = {1, 2, 3, 4, 6, 8};
+
+    c->n_groups = groups[gen_below(g, 6)];
+    c->n_kept = c->n_groups == 1 ? 1 : gen_between(g, 1, (uint32_t)c->n_groups);
+    c->group_best = gen_between(g, 1, 2);
+    c->count = gen_between(g, 1, (uint32_t)(c->n_kept * (WIDE / c->n_groups)));
+    for (size_t i = 0; i < WIDE; i++) {
+        c->x[i] = gen_below(g, 12) == 0 ? NAN : (float)gen_below(g, 6) / 4; /* many ties */
+        c->correction[i] = (float)gen_below(g, 6) / 4 - 1;
+    }
+}
+
+static bool only_the_best_groups_are_chosen_from(gen *g)
+{
+    choice_case c;
+    float scores[WIDE];
+    float values[WIDE];
+    float kept[WIDE];
+    int32_t indices[WIDE];
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
+
+    make_choice_case(&c, g);
+    sw_top_k_args args = {.n_rows = 1,
+                          .width = WIDE,
+                          .count = c.count,
+                          .n_groups = c.n_groups,
+                          .n_kept = c.n_kept,
+                          .group_best = c.group_best,
+                          .x = c.x,
+                          .correction = c.correction,
+                          .indices = indices,
+                          .values = values};
+    sw_kernel_top_k(kernel, SW_DTYPE_F32, &args);
+    sw_kernel_destroy(kernel);
+    for (size_t k = 0; k < c.n_groups; k++)
+        scores[k] = score_of(&c, k);
+    size_t n = 0;
+    size_t places[WIDE];
+    for (size_t i = 0; i < WIDE; i++) {
+        if (rank_of(scores, c.n_groups, i / (WIDE / c.n_groups)) < c.n_kept) {
+            kept[n] = corrected(&c, i);
+            places[n++] = i;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t rank = rank_of(kept, n, i);
+        if (rank < c.count &&
+            (indices[rank] != (int32_t)places[i] || memcmp(&values[rank], &c.x[places[i]], 4) != 0))
+            return false;
+    }
+    return true;
+}
+
+static void a_correction_and_groups_decide_the_choice_and_not_the_values(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(only_the_best_groups_are_chosen_from, 2000));
+}
+
+static void a_group_of_two_good_ones_beats_one_of_a_better_one(void **state)
+{
+    const double x[2][6] = {
+        {0.9, 0.0, 0.1, 0.6, 0.5, 0.2}, /* by the largest: group 0; by two: group 1 */
+        {0.9, 0.0, 0.1, 0.6, 0.5, 0.2}
+    };
+    const int32_t expected[2][2] = {
+        {0, 2},
+        {3, 4}
+    };
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
+
+    (void)state;
+    for (size_t best = 1; best <= 2; best++) {
+        int32_t indices[2] = {-1, -1};
+        sw_top_k_args args = {.n_rows = 1,
+                              .width = 6,
+                              .count = 2,
+                              .n_groups = 2,
+                              .n_kept = 1,
+                              .group_best = best,
+                              .x = x[best - 1],
+                              .indices = indices};
+        sw_kernel_top_k(kernel, SW_DTYPE_F64, &args);
+        assert_memory_equal(indices, expected[best - 1], sizeof indices);
+    }
+    sw_kernel_destroy(kernel);
+}
+
+/* ---- sorting ---- */
+
+static void equal_numbers_stay_in_order(void **state)
+{
+    const int32_t numbers[7] = {3, 0, 3, 1, 0, 3, 1};
+    const int32_t in_order[7] = {1, 4, 3, 6, 0, 2, 5};
+    const int32_t in_ends[5] = {2, 4, 4, 7, 7}; /* nothing is 2, nothing is 4 */
+    int32_t order[7];
+    int32_t ends[5];
+
+    (void)state;
+    sw_kernel_sort(numbers, 7, 5, order, ends);
+    assert_memory_equal(order, in_order, sizeof order);
+    assert_memory_equal(ends, in_ends, sizeof ends);
+}
+
+static void nothing_is_sorted_into_nothing(void **state)
+{
+    int32_t ends[2] = {7, 7};
+
+    (void)state;
+    sw_kernel_sort(NULL, 0, 2, NULL, ends);
+    assert_int_equal(ends[0], 0);
+    assert_int_equal(ends[1], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +335,10 @@ int main(void)
         cmocka_unit_test(a_table_of_short_floats_gives_rows_of_f32),
         cmocka_unit_test(the_largest_come_first_and_of_equal_ones_the_lower_index),
         cmocka_unit_test(rows_of_top_k_are_independent),
+        cmocka_unit_test(a_correction_and_groups_decide_the_choice_and_not_the_values),
+        cmocka_unit_test(a_group_of_two_good_ones_beats_one_of_a_better_one),
+        cmocka_unit_test(equal_numbers_stay_in_order),
+        cmocka_unit_test(nothing_is_sorted_into_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

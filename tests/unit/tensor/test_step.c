@@ -475,7 +475,39 @@ static sw_tensor *bias_without_weight(void)
 
 static sw_tensor *largest_of_fewer(void)
 {
-    return sw_op_top_k(step, matrix(SW_DTYPE_F32, 2, 3), 4, NULL);
+    return sw_op_top_k(step, matrix(SW_DTYPE_F32, 2, 3), &(sw_top_k_choice){.k = 4}, NULL);
+}
+
+static sw_tensor *largest_of_few_groups(void)
+{
+    sw_top_k_choice choice = {.k = 3, .n_groups = 4, .n_kept = 2, .group_best = 1};
+    return sw_op_top_k(step, matrix(SW_DTYPE_F32, 2, 4), &choice, NULL);
+}
+
+static sw_tensor *uneven_groups(void)
+{
+    sw_top_k_choice choice = {.k = 1, .n_groups = 2, .n_kept = 1, .group_best = 1};
+    return sw_op_top_k(step, matrix(SW_DTYPE_F32, 2, 3), &choice, NULL);
+}
+
+/* Of three rows and two experts. */
+static sw_tensor *experts_of(int32_t first, int32_t second)
+{
+    sw_tensor *ends = sw_view_merge(step, matrix(SW_DTYPE_I32, 1, 2), 0);
+    sw_tensor *weight = sw_view_split(step, matrix(SW_DTYPE_F32, 4, 5), 0, 2);
+    ((int32_t *)ends->storage->data)[0] = first;
+    ((int32_t *)ends->storage->data)[1] = second;
+    return sw_op_expert_linear(step, matrix(SW_DTYPE_F32, 3, 5), weight, NULL, ends);
+}
+
+static sw_tensor *rows_beyond(void)
+{
+    return experts_of(1, 4);
+}
+
+static sw_tensor *rows_that_turn_back(void)
+{
+    return experts_of(3, 2);
 }
 
 static sw_tensor *no_cap(void)
@@ -529,6 +561,10 @@ static const refusal refusals[] = {
     {"add: b is [2, 3], but has 3 dims",                                                  fewer_dims            },
     {"layer_norm: a bias, but no weight",                                                 bias_without_weight   },
     {"top_k: the 4 largest of 3",                                                         largest_of_fewer      },
+    {"top_k: the 3 largest of 2",                                                         largest_of_few_groups },
+    {"top_k: 1 of 2 groups of a row of 3",                                                uneven_groups         },
+    {"expert_linear: rows of expert 1 are 1 to 4 of 3",                                   rows_beyond           },
+    {"expert_linear: rows of expert 1 are 3 to 2 of 3",                                   rows_that_turn_back   },
     {"soft_cap: a cap of 0",                                                              no_cap                },
     {"cross_entropy: target 3 of row 1, there are 3 logits",                              target_beyond         },
     {"rope: position -1 of token 0, the tables have 4",                                   position_beyond       },
