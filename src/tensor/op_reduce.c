@@ -1,4 +1,4 @@
-/* What ends a step (cross-entropy, sums), and what puts elements elsewhere (concat, copy). */
+/* What ends a step (cross-entropy, sums), and what puts elements elsewhere (concat, append, copy). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -140,6 +140,66 @@ sw_status sw_concat_backward(sw_call *call, const sw_gradients *g, sw_error *err
         for (size_t r = 0; r < p.n_rows; r++)
             memcpy(p.inner + r * p.inner_bytes, (const char *)g->d_out + r * p.outer_bytes + at,
                    p.inner_bytes);
+    }
+    return SW_OK;
+}
+
+/* Rows of a and of y: `heads` of them to one of b. */
+typedef struct appended {
+    size_t n_rows;
+    size_t heads;
+    size_t a_bytes;
+    size_t b_bytes;
+    size_t y_bytes;
+} appended;
+
+static appended appended_of(const sw_call *call)
+{
+    const sw_tensor *a = call->in[0];
+    const sw_tensor *b = call->in[1];
+    sw_tensor_rows rows = sw_call_out_rows(call, 1);
+    size_t bytes = sw_elem_bytes(call->dtype);
+
+    return (appended){.n_rows = rows.n_rows,
+                      .heads = (size_t)a->dims[a->n_dims - 2],
+                      .a_bytes = (size_t)a->dims[a->n_dims - 1] * bytes,
+                      .b_bytes = (size_t)b->dims[b->n_dims - 1] * bytes,
+                      .y_bytes = rows.width * bytes};
+}
+
+sw_status sw_append_forward(sw_call *call, sw_error *err)
+{
+    const void *a = NULL;
+    const void *b = NULL;
+    appended of = appended_of(call);
+
+    SW_TRY(sw_call_dense(call, 0, &a, err));
+    SW_TRY(sw_call_dense(call, 1, &b, err));
+    for (size_t r = 0; r < of.n_rows; r++) {
+        char *y = (char *)sw_tensor_data(call->out[0]) + r * of.y_bytes;
+        memcpy(y, (const char *)a + r * of.a_bytes, of.a_bytes);
+        memcpy(y + of.a_bytes, (const char *)b + r / of.heads * of.b_bytes, of.b_bytes);
+    }
+    return SW_OK;
+}
+
+/* d_b is the sum over the rows that it stands behind. */
+sw_status sw_append_backward(sw_call *call, const sw_gradients *g, sw_error *err)
+{
+    appended of = appended_of(call);
+    size_t width = of.b_bytes / sw_elem_bytes(call->dtype);
+
+    (void)err;
+    if (g->d_in[1] != NULL)
+        memset(g->d_in[1], 0, sw_call_bytes(call, 1));
+    for (size_t r = 0; r < of.n_rows; r++) {
+        const char *d_y = (const char *)g->d_out + r * of.y_bytes;
+        if (g->d_in[0] != NULL)
+            memcpy((char *)g->d_in[0] + r * of.a_bytes, d_y, of.a_bytes);
+        if (g->d_in[1] != NULL) {
+            sw_kernel_accumulate(sw_call_kernel(call), call->dtype, 1, d_y + of.a_bytes,
+                                 (char *)g->d_in[1] + r / of.heads * of.b_bytes, width);
+        }
     }
     return SW_OK;
 }

@@ -44,6 +44,7 @@ typedef enum sw_op {
     SW_OP_CROSS_ENTROPY,
     SW_OP_SUM,
     SW_OP_CONCAT,
+    SW_OP_APPEND,
     SW_OP_COPY,
     SW_OP_CUSTOM,
     SW_OP_COUNT_,

@@ -102,6 +102,9 @@ const sw_operation sw_operations[SW_OP_COUNT_] = {
 [SW_OP_CONCAT]         = { "concat",
                            "a:*A b:*B -> y:*N",                                      "a+b",                 "",             "",
                            sw_concat_forward,        sw_concat_backward },
+[SW_OP_APPEND]         = { "append",
+                           "a:*hA b:*B -> y:*hN",                                    "a+b",                 "",             "",
+                           sw_append_forward,        sw_append_backward },
 [SW_OP_COPY]           = { "copy",
                            "x:* -> y:*",                                             "x",                   "",             "x",
                            sw_copy_forward,          sw_copy_backward },
@@ -301,6 +304,11 @@ static uint64_t last_extent(const sw_tensor *x)
 sw_tensor *sw_op_concat(sw_step *step, const sw_tensor *a, const sw_tensor *b)
 {
     return RUN(step, SW_OP_CONCAT, .in = {a, b}, .args.extent = last_extent(a) + last_extent(b));
+}
+
+sw_tensor *sw_op_append(sw_step *step, const sw_tensor *a, const sw_tensor *b)
+{
+    return RUN(step, SW_OP_APPEND, .in = {a, b}, .args.extent = last_extent(a) + last_extent(b));
 }
 
 sw_tensor *sw_op_copy(sw_step *step, const sw_tensor *x)

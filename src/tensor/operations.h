@@ -114,6 +114,8 @@ sw_tensor *sw_op_cross_entropy(sw_step *step, const sw_tensor *logits, const sw_
 sw_tensor *sw_op_sum(sw_step *step, const sw_tensor *x); /* of all elements, a scalar */
 
 sw_tensor *sw_op_concat(sw_step *step, const sw_tensor *a, const sw_tensor *b); /* along the last dim */
+/* A row of b behind each of the rows of a (its last dim but one) that it stands for. */
+sw_tensor *sw_op_append(sw_step *step, const sw_tensor *a, const sw_tensor *b);
 sw_tensor *sw_op_copy(sw_step *step, const sw_tensor *x); /* without gaps, in memory of its own */
 
 /* Views: no elements move (but in a merge of dims that do not follow one another), no gradient is computed.

@@ -38,8 +38,10 @@ sw_forward_fn sw_embedding_forward, sw_gather_rows_forward, sw_scatter_rows_forw
 sw_backward_fn sw_embedding_backward, sw_gather_rows_backward, sw_scatter_rows_backward, sw_top_k_backward;
 
 /* op_reduce.c */
-sw_forward_fn sw_cross_entropy_forward, sw_sum_forward, sw_concat_forward, sw_copy_forward;
-sw_backward_fn sw_cross_entropy_backward, sw_sum_backward, sw_concat_backward, sw_copy_backward;
+sw_forward_fn sw_cross_entropy_forward, sw_sum_forward, sw_concat_forward, sw_append_forward;
+sw_forward_fn sw_copy_forward;
+sw_backward_fn sw_cross_entropy_backward, sw_sum_backward, sw_concat_backward, sw_append_backward;
+sw_backward_fn sw_copy_backward;
 
 /* custom.c */
 sw_backward_fn sw_custom_backward;

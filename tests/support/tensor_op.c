@@ -217,6 +217,12 @@ static sw_tensor *concat(sw_step *step, const sw_tensor *const *in, const tensor
     return sw_op_concat(step, in[0], in[1]);
 }
 
+static sw_tensor *append(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
+{
+    (void)c;
+    return sw_op_append(step, in[0], in[1]);
+}
+
 static sw_tensor *copy(sw_step *step, const sw_tensor *const *in, const tensor_case *c)
 {
     (void)c;
@@ -255,6 +261,7 @@ const tensor_op tensor_ops[TENSOR_OPS] = {
     { SW_OP_CROSS_ENTROPY,  cross_entropy,  "C",  NULL, 0 },
     { SW_OP_SUM,            sum,            "",   NULL, 0 },
     { SW_OP_CONCAT,         concat,         "",   NULL, 0 },
+    { SW_OP_APPEND,         append,         "",   NULL, 0 },
     { SW_OP_COPY,           copy,           "",   NULL, 0 },
 };
 // clang-format on
