@@ -33,6 +33,8 @@ const sw_slot_name sw_common_slot_names[] = {
     {"mlp.experts.#.gate_proj",          SW_SLOT_EXPERT_GATE      },
     {"mlp.experts.#.up_proj",            SW_SLOT_EXPERT_UP        },
     {"mlp.experts.#.down_proj",          SW_SLOT_EXPERT_DOWN      },
+    {"mlp.experts.gate_proj",            SW_SLOT_EXPERT_GATE      },
+    {"mlp.experts.up_proj",              SW_SLOT_EXPERT_UP        },
     {"mlp.experts.gate_up_proj",         SW_SLOT_EXPERT_GATE_UP   },
     {"mlp.experts.down_proj",            SW_SLOT_EXPERT_DOWN      },
     {"mlp.shared_expert.gate_proj",      SW_SLOT_SHARED_GATE      },

@@ -3,6 +3,7 @@
  * shared experts as one MLP, the first layers dense.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"DeepseekV2ForCausalLM", NULL};
@@ -29,9 +30,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_decoder decoder = {.has_rotary = true, .is_interleaved = true};
+
 const sw_family sw_family_deepseek_v2 = {
     .name = "deepseek_v2",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

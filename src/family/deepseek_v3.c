@@ -3,6 +3,7 @@
  * last layer, a layer of multi-token prediction with its own embedding and head. FP8 in 128 x 128 blocks.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"DeepseekV3ForCausalLM", NULL};
@@ -35,10 +36,24 @@ static const sw_family_block blocks[] = {
     sw_block_mtp,   sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ROUTER_SCORES,     0, "sigmoid" },
+    {SW_SET_ROUTER_METHOD,     0, "noaux_tc"},
+    {SW_SET_ROUTER_NORMALISES, 1, NULL      },
+    {SW_SET_NONE,              0, NULL      },
+};
+
+static const sw_decoder decoder = {
+    .defaults = setting_defaults,
+    .has_rotary = true,
+    .is_interleaved = true,
+};
+
 const sw_family sw_family_deepseek_v3 = {
     .name = "deepseek_v3",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
     .layer_counts = layer_counts,
+    .decoder = &decoder,
 };

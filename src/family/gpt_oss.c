@@ -5,6 +5,7 @@
  * sink a head. The row side's bias [experts, hidden] is whole over tp and added once.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 #define AT      "model.layers.#."
@@ -48,6 +49,31 @@ static const sw_default defaults[] = {
     {SW_ATTR_NONE,           NULL},
 };
 
+static const sw_slot_name slots[] = {
+    {"mlp.router", SW_SLOT_ROUTER},
+    {NULL,         SW_SLOT_NONE  },
+};
+
+static const sw_setting_spelling spellings[] = {
+    {"swiglu_limit", SW_SET_GLU_LIMIT},
+    {NULL,           SW_SET_NONE     },
+};
+
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ROUTER_SCORES, 0,      "softmax_of_chosen"},
+    {SW_SET_GLU_LIMIT,     7,      NULL               },
+    {SW_SET_ROPE_THETA,    150000, NULL               },
+    {SW_SET_NONE,          0,      NULL               },
+};
+
+static const sw_decoder decoder = {
+    .slots = slots,
+    .spellings = spellings,
+    .defaults = setting_defaults,
+    .has_rotary = true,
+    .window = SW_WINDOW_EVEN,
+};
+
 const sw_family sw_family_gpt_oss = {
     .name = "gpt_oss",
     .architectures = architectures,
@@ -55,4 +81,5 @@ const sw_family sw_family_gpt_oss = {
     .blocks = blocks,
     .defaults = defaults,
     .default_dtype = SW_DTYPE_BF16,
+    .decoder = &decoder,
 };

@@ -3,6 +3,7 @@
  * say mlp, one by one or stacked; those rows are recognised, not generated.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"MixtralForCausalLM", NULL};
@@ -25,9 +26,38 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+/* The weights of a token's experts always sum to 1. */
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_ROUTER_NORMALISES, 1, NULL},
+    {SW_SET_NONE,              0, NULL},
+};
+
+static const sw_slot_name slots[] = {
+    {"block_sparse_moe.gate",                 SW_SLOT_ROUTER        },
+    {"block_sparse_moe.experts.#.w1",         SW_SLOT_EXPERT_GATE   },
+    {"block_sparse_moe.experts.#.w3",         SW_SLOT_EXPERT_UP     },
+    {"block_sparse_moe.experts.#.w2",         SW_SLOT_EXPERT_DOWN   },
+    {"block_sparse_moe.experts.gate_up_proj", SW_SLOT_EXPERT_GATE_UP},
+    {"block_sparse_moe.experts.gate_proj",    SW_SLOT_EXPERT_GATE   },
+    {"block_sparse_moe.experts.up_proj",      SW_SLOT_EXPERT_UP     },
+    {"block_sparse_moe.experts.down_proj",    SW_SLOT_EXPERT_DOWN   },
+    {"mlp.experts.#.w1",                      SW_SLOT_EXPERT_GATE   },
+    {"mlp.experts.#.w3",                      SW_SLOT_EXPERT_UP     },
+    {"mlp.experts.#.w2",                      SW_SLOT_EXPERT_DOWN   },
+    {NULL,                                    SW_SLOT_NONE          },
+};
+
+static const sw_decoder decoder = {
+    .slots = slots,
+    .defaults = setting_defaults,
+    .has_rotary = true,
+    .window = SW_WINDOW_ALL,
+};
+
 const sw_family sw_family_mixtral = {
     .name = "mixtral",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

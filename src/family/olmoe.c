@@ -2,6 +2,7 @@
  * OLMoE: q/k norm over all heads, experts in every layer, one by one in files.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"OlmoeForCausalLM", NULL};
@@ -20,9 +21,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head,      NULL,
 };
 
+static const sw_decoder decoder = {.has_rotary = true};
+
 const sw_family sw_family_olmoe = {
     .name = "olmoe",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

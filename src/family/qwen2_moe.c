@@ -3,6 +3,7 @@
  * may be dense by decoder_sparse_step and mlp_only_layers.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"Qwen2MoeForCausalLM", NULL};
@@ -32,9 +33,22 @@ static const sw_family_block blocks[] = {
     NULL,
 };
 
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_USE_WINDOW,  0,  NULL},
+    {SW_SET_FULL_LAYERS, 28, NULL},
+    {SW_SET_NONE,        0,  NULL},
+};
+
+static const sw_decoder decoder = {
+    .defaults = setting_defaults,
+    .has_rotary = true,
+    .window = SW_WINDOW_LATE,
+};
+
 const sw_family sw_family_qwen2_moe = {
     .name = "qwen2_moe",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

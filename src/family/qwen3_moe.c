@@ -3,6 +3,7 @@
  * Layers may be dense by decoder_sparse_step and mlp_only_layers.
  */
 #include "family/blocks.h"
+#include "family/decoder.h"
 #include "family/families.h"
 
 static const char *const architectures[] = {"Qwen3MoeForCausalLM", NULL};
@@ -25,9 +26,21 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_USE_WINDOW, 0, NULL},
+    {SW_SET_NONE,       0, NULL},
+};
+
+static const sw_decoder decoder = {
+    .defaults = setting_defaults,
+    .has_rotary = true,
+    .window = SW_WINDOW_ALL,
+};
+
 const sw_family sw_family_qwen3_moe = {
     .name = "qwen3_moe",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .decoder = &decoder,
 };

@@ -66,6 +66,7 @@ const sw_setting_spelling sw_common_setting_spellings[] = {
     {"rope_parameters.short_factor",                     SW_SET_ROPE_SHORT        },
     {"rope_scaling.long_factor",                         SW_SET_ROPE_LONG         },
     {"rope_parameters.long_factor",                      SW_SET_ROPE_LONG         },
+    {"rope_interleave",                                  SW_SET_ROPE_PAIRS        },
     {"partial_rotary_factor",                            SW_SET_ROTARY_PART       },
     {"rope_parameters.partial_rotary_factor",            SW_SET_ROTARY_PART       },
     {"rotary_pct",                                       SW_SET_ROTARY_PART       },
@@ -83,16 +84,17 @@ const sw_setting_spelling sw_common_setting_spellings[] = {
     {"topk_group",                                       SW_SET_ROUTER_GROUPS_KEPT},
     {"routed_scaling_factor",                            SW_SET_ROUTED_SCALE      },
     {"router_aux_loss_coef",                             SW_SET_ROUTER_LOSS       },
-    {"swiglu_limit",                                     SW_SET_GLU_LIMIT         },
     {NULL,                                               SW_SET_NONE              },
 };
 
 const sw_setting_default sw_common_setting_defaults[] = {
-    {SW_SET_ACTIVATION, 0,     "silu"   },
-    {SW_SET_ROPE_TYPE,  0,     "default"},
-    {SW_SET_ROPE_THETA, 10000, NULL     },
-    {SW_SET_NORM_EPS,   1e-6,  NULL     },
-    {SW_SET_NORM_FIRST, 1,     NULL     },
-    {SW_SET_USE_WINDOW, 1,     NULL     },
-    {SW_SET_NONE,       0,     NULL     },
+    {SW_SET_ACTIVATION,    0,     "silu"   },
+    {SW_SET_ROPE_TYPE,     0,     "default"},
+    {SW_SET_ROPE_THETA,    10000, NULL     },
+    {SW_SET_NORM_EPS,      1e-6,  NULL     },
+    {SW_SET_NORM_FIRST,    1,     NULL     },
+    {SW_SET_USE_WINDOW,    1,     NULL     },
+    {SW_SET_ROUTER_SCORES, 0,     "softmax"},
+    {SW_SET_ROUTER_METHOD, 0,     "greedy" },
+    {SW_SET_NONE,          0,     NULL     },
 };

@@ -29,6 +29,7 @@ typedef enum sw_setting {
     SW_SET_ROPE_ATTENTION, /* the attention factor */
     SW_SET_ROPE_SHORT,     /* a list */
     SW_SET_ROPE_LONG,      /* a list */
+    SW_SET_ROPE_PAIRS,     /* 1: neighbours turn together */
     SW_SET_ROTARY_PART,    /* of a head, 0.25 */
     SW_SET_ROTARY_DIM,     /* the same in elements */
     SW_SET_ROPE_LAYERS,    /* a list: 0 for a layer without rotary embedding */
@@ -47,14 +48,14 @@ typedef enum sw_setting {
     SW_SET_LOGIT_DIVISOR,
     SW_SET_LOGIT_BASE, /* hidden over this divides the logits (MiniCPM) */
     SW_SET_LOGIT_SOFT_CAP,
-    SW_SET_ROUTER_SCORES, /* a word: softmax, sigmoid */
+    SW_SET_ROUTER_SCORES, /* a word: softmax, sigmoid; softmax_of_chosen, which no config says */
     SW_SET_ROUTER_METHOD, /* a word: greedy, group_limited_greedy, noaux_tc */
     SW_SET_ROUTER_NORMALISES,
     SW_SET_ROUTER_GROUPS,
     SW_SET_ROUTER_GROUPS_KEPT,
     SW_SET_ROUTED_SCALE,
     SW_SET_ROUTER_LOSS, /* the factor of the auxiliary loss */
-    SW_SET_GLU_LIMIT,
+    SW_SET_GLU_LIMIT,   /* of a clamped glu (gpt-oss) */
     SW_SET_COUNT_,
 } sw_setting;
 

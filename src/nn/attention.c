@@ -168,7 +168,7 @@ static void turn(heads *h, const sw_pass *pass)
     sw_rope_args args = {.cos = pass->rotary->cos,
                          .sin = pass->rotary->sin,
                          .positions = pass->positions,
-                         .is_interleaved = net->settings.decoder->is_interleaved};
+                         .is_interleaved = net->settings.is_interleaved};
 
     if (!net->layers[h->module->layer].is_turned)
         return;

@@ -95,10 +95,11 @@ static bool is_left_alone(const binding *b, const sw_family_row *row, int32_t la
     return slot == SW_SLOT_HEAD && !is_bias && b->net->settings.is_tied;
 }
 
-/* Matrices that a product or a lookup reads, which may be in a short float. */
+/* Matrices that a product or a lookup reads, which may be in a short float. Routers choose in full precision.
+ */
 static bool may_be_short(const sw_parameter *p)
 {
-    return p->n_dims >= 2 && !p->is_bias && p->row->role != SW_ROLE_NORM;
+    return p->n_dims >= 2 && !p->is_bias && p->row->role != SW_ROLE_NORM && p->slot != SW_SLOT_ROUTER;
 }
 
 static sw_dtype dtype_of(const binding *b, const sw_parameter *p)

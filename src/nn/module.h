@@ -65,6 +65,7 @@ struct sw_module {
     const sw_stages *stages;
     const sw_module *parent; /* of a core; NULL: none */
     sw_module *core;         /* of attention: what attends; of a mixture: its experts */
+    sw_module *shared;       /* of a mixture: the experts of every token; NULL: none */
     sw_module_wrap wrap;
 };
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "nn/classes.h"
 
-enum { A_LAYER = 8, AROUND = 8 }; /* modules of a layer, at most, and of the rest */
+enum { A_LAYER = 9, AROUND = 8 }; /* modules of a layer, at most, and of the rest */
 
 /* The class of attention, or of the MLP, is that of the first slot that is filled. */
 typedef struct kind {
@@ -20,13 +20,15 @@ typedef struct kind {
 } kind;
 
 static const kind attention_kinds[] = {
-    {SW_SLOT_QKV, &sw_class_attention, &sw_class_attention_core, "core"},
-    {SW_SLOT_Q,   &sw_class_attention, &sw_class_attention_core, "core"},
+    {SW_SLOT_KV_DOWN, &sw_class_latent,    &sw_class_attention_core, "core"},
+    {SW_SLOT_QKV,     &sw_class_attention, &sw_class_attention_core, "core"},
+    {SW_SLOT_Q,       &sw_class_attention, &sw_class_attention_core, "core"},
 };
 
 static const kind mlp_kinds[] = {
-    {SW_SLOT_GATE_UP, &sw_class_mlp, NULL, NULL},
-    {SW_SLOT_UP,      &sw_class_mlp, NULL, NULL},
+    {SW_SLOT_ROUTER,  &sw_class_mixture, &sw_class_experts, "experts"},
+    {SW_SLOT_GATE_UP, &sw_class_mlp,     NULL,              NULL     },
+    {SW_SLOT_UP,      &sw_class_mlp,     NULL,              NULL     },
 };
 
 typedef struct building {
@@ -126,6 +128,20 @@ static sw_status add_of_kind(building *b, const kind *kinds, size_t n_kinds, int
     return SW_OK;
 }
 
+/* What a mixture has beside what it routes to. */
+static sw_status add_shared(building *b, int32_t layer, sw_module *mixture)
+{
+    const sw_parameter *gate = b->net->layers[layer].held[SW_SLOT_SHARED_GATE].weight;
+    const char *fqn = NULL;
+
+    if (gate == NULL)
+        return SW_OK;
+    SW_TRY(parent_name(b, gate->fqn, 2, &fqn));
+    SW_TRY(add(b, &sw_class_shared_experts, fqn, layer, SW_SLOT_SHARED_GATE, &mixture->shared));
+    mixture->shared->parent = mixture;
+    return SW_OK;
+}
+
 static sw_status add_layer(building *b, uint32_t i)
 {
     sw_layer *layer = &b->net->layers[i];
@@ -140,6 +156,7 @@ static sw_status add_layer(building *b, uint32_t i)
     SW_TRY(add_single(b, &sw_class_norm, l, SW_SLOT_ATTENTION_OUT_NORM, name, &layer->attention_out_norm));
     SW_TRY(add_single(b, &sw_class_norm, l, SW_SLOT_MLP_NORM, name, &layer->mlp_norm));
     SW_TRY(add_of_kind(b, mlp_kinds, SW_COUNT(mlp_kinds), l, "MLP", &layer->mlp));
+    SW_TRY(add_shared(b, l, layer->mlp));
     return add_single(b, &sw_class_norm, l, SW_SLOT_MLP_OUT_NORM, name, &layer->mlp_out_norm);
 }
 

@@ -42,8 +42,9 @@ static sw_status settle_positions(sw_net *net, const sw_net_options *options, sw
 static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err)
 {
     int64_t trained = config->attributes.value[SW_ATTR_POSITIONS];
+    uint64_t latent = net->settings.turned_dim;
     sw_rotary_sizes sizes = {
-        .width = sw_rotary_width(config, net->settings.head_dim),
+        .width = latent > 0 ? latent : sw_rotary_width(config, net->settings.head_dim),
         .n_positions = net->settings.n_positions,
         .trained = config->attributes.is_set[SW_ATTR_POSITIONS] && trained > 0 ? (uint64_t)trained : 0};
     bool is_turned = false;

@@ -99,7 +99,7 @@ static sw_status make_llama3(turning *t)
     return SW_OK;
 }
 
-static double yarn_scale(double factor, double mscale)
+double sw_yarn_scale(double factor, double mscale)
 {
     return factor <= 1 ? 1 : 0.1 * mscale * sw_logarithm(factor) + 1;
 }
@@ -127,8 +127,8 @@ static double yarn_attention(const turning *t, double factor)
 {
     double mscale = number(t, SW_SET_ROPE_MSCALE, 0);
     double all = number(t, SW_SET_ROPE_MSCALE_ALL, 0);
-    double scale =
-        mscale > 0 && all > 0 ? yarn_scale(factor, mscale) / yarn_scale(factor, all) : yarn_scale(factor, 1);
+    double scale = mscale > 0 && all > 0 ? sw_yarn_scale(factor, mscale) / sw_yarn_scale(factor, all)
+                                         : sw_yarn_scale(factor, 1);
 
     return number(t, SW_SET_ROPE_ATTENTION, scale);
 }

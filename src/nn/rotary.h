@@ -18,6 +18,9 @@ typedef struct sw_rotary_sizes {
 /* Elements of a head of `head_dim` that turn. */
 uint64_t sw_rotary_width(const sw_config *config, uint64_t head_dim);
 
+/* What yarn scales cosines and sines by. */
+double sw_yarn_scale(double factor, double mscale);
+
 /* Cosines and sines [positions, half of what turns]; NULL: nothing turns. */
 typedef struct sw_rotary {
     sw_tensor *cos;

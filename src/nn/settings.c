@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "io/tensor_list.h"
 #include "kernel/scalar.h"
+#include "nn/rotary.h"
 
 static const struct activation_word {
     const char *word;
@@ -40,8 +41,7 @@ static const char *key_of(sw_attr attr)
     return sw_attr_name(attr);
 }
 
-/* A size that must be there, from 1 on. */
-static sw_status read_size(const sw_config *config, sw_attr attr, uint64_t *out, sw_error *err)
+sw_status sw_settings_size(const sw_config *config, sw_attr attr, uint64_t *out, sw_error *err)
 {
     const sw_attributes *a = &config->attributes;
 
@@ -61,12 +61,12 @@ static sw_status read_sizes(sw_net_settings *out, const sw_config *config, sw_er
     const sw_attributes *a = &config->attributes;
     uint64_t n_layers = 0;
 
-    SW_TRY(read_size(config, SW_ATTR_LAYERS, &n_layers, err));
-    SW_TRY(read_size(config, SW_ATTR_HIDDEN, &out->hidden, err));
-    SW_TRY(read_size(config, SW_ATTR_HEADS, &out->heads, err));
-    SW_TRY(read_size(config, SW_ATTR_KV_HEADS, &out->kv_heads, err));
-    SW_TRY(read_size(config, SW_ATTR_HEAD_DIM, &out->head_dim, err));
-    SW_TRY(read_size(config, SW_ATTR_VOCAB, &out->vocab, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_LAYERS, &n_layers, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_HIDDEN, &out->hidden, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_HEADS, &out->heads, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_KV_HEADS, &out->kv_heads, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_HEAD_DIM, &out->head_dim, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_VOCAB, &out->vocab, err));
     if (n_layers > SW_MAX_TENSORS)
         return SW_FAIL(err, SW_E_LIMIT, "correct the config", "config.json: %" PRIu64 " layers are too many",
                        n_layers);
@@ -80,6 +80,17 @@ static sw_status read_sizes(sw_net_settings *out, const sw_config *config, sw_er
                            : 0;
     out->is_tied = a->is_set[SW_ATTR_TIED] && a->value[SW_ATTR_TIED] != 0;
     return SW_OK;
+}
+
+static sw_status read_latent(sw_net_settings *out, const sw_config *config, sw_error *err)
+{
+    const sw_attributes *a = &config->attributes;
+
+    if (!a->is_set[SW_ATTR_KV_LORA_RANK] || a->value[SW_ATTR_KV_LORA_RANK] < 1)
+        return SW_OK;
+    SW_TRY(sw_settings_size(config, SW_ATTR_QK_NOPE_DIM, &out->plain_dim, err));
+    SW_TRY(sw_settings_size(config, SW_ATTR_QK_ROPE_DIM, &out->turned_dim, err));
+    return sw_settings_size(config, SW_ATTR_V_HEAD_DIM, &out->value_dim, err);
 }
 
 static sw_status read_activation(sw_net_settings *out, const sw_config *config, sw_error *err)
@@ -101,10 +112,21 @@ static sw_status read_activation(sw_net_settings *out, const sw_config *config, 
                              "runnable: silu, gelu, gelu_new, gelu_pytorch_tanh, relu", err);
 }
 
+/* DeepSeek scales scores by the square of what yarn scales cosines and sines by. */
+static double scale_of_latent(const sw_net_settings *out, const sw_settings *s)
+{
+    double mscale = sw_yarn_scale(sw_setting_number(s, SW_SET_ROPE_FACTOR, 1),
+                                  sw_setting_number(s, SW_SET_ROPE_MSCALE_ALL, 0));
+
+    return mscale * mscale / sw_square_root((double)(out->plain_dim + out->turned_dim));
+}
+
 static double scale_of_attention(const sw_net_settings *out, const sw_settings *s)
 {
     double scalar = sw_setting_number(s, SW_SET_QUERY_SCALAR, (double)out->head_dim);
 
+    if (out->turned_dim > 0)
+        return scale_of_latent(out, s);
     return sw_setting_number(s, SW_SET_ATTENTION_SCALE, 1 / sw_square_root(scalar));
 }
 
@@ -173,13 +195,17 @@ sw_status sw_net_settings_read(sw_net_settings *out, const sw_model *model, sw_e
                        "%s: family %s can be planned but not run", model->path, model->family->name);
     *out = (sw_net_settings){.decoder = model->family->decoder};
     SW_TRY(read_sizes(out, config, err));
+    SW_TRY(read_latent(out, config, err));
     SW_TRY(check_kinds(config, err));
     SW_TRY(check_features(config, err));
     SW_TRY(read_activation(out, config, err));
+    SW_TRY(sw_router_settings_read(&out->router, config, err));
     read_factors(out, s);
     out->eps = sw_setting_number(s, SW_SET_NORM_EPS, 0);
     out->is_parallel = sw_setting_number(s, SW_SET_PARALLEL, 0) != 0;
     out->is_norm_behind = sw_setting_number(s, SW_SET_NORM_FIRST, 1) == 0;
+    out->is_interleaved = sw_setting_number(s, SW_SET_ROPE_PAIRS, out->decoder->is_interleaved ? 1 : 0) != 0;
+    out->glu_limit = sw_setting_number(s, SW_SET_GLU_LIMIT, 0);
     out->has_alibi = sw_setting_number(s, SW_SET_ALIBI, 0) != 0;
     return SW_OK;
 }

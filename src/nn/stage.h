@@ -23,16 +23,17 @@ typedef struct sw_routing {
 } sw_routing;
 
 /*
- * Rows for the experts that are here, expert by expert. `rows` [M, C] has counts[e] rows of the e-th of them;
- * `weights` [M] and `tokens` I32 [M] say what the combination does with a row.
+ * Rows for the experts that are here, expert by expert: of `rows` [M, C] those of the e-th end at ends[e].
+ * The rest is for the combination alone: `weights` [M] and `tokens` I32 [M] say what it does with a row, and
+ * `plan` is whatever a transport of one's own keeps.
  */
 typedef struct sw_dispatched {
     const sw_tensor *rows;
-    const uint64_t *counts;
-    uint64_t n_experts; /* that are here */
+    const sw_tensor *ends; /* I32 [experts that are here] */
     const sw_tensor *weights;
     const sw_tensor *tokens;
     uint64_t n_tokens;
+    const void *plan;
 } sw_dispatched;
 
 /* Tokens [N, C] to the experts and what the experts made, [M, C], back to [N, C], weighted and summed. */

@@ -1,0 +1,43 @@
+/*
+ * Routers: from hidden states to the experts of each token and their weights. What a config says of it, and
+ * the choice by it.
+ */
+#ifndef SW_NN_ROUTER_H
+#define SW_NN_ROUTER_H
+
+#include "model/config.h"
+#include "nn/stage.h"
+
+/* What experts are weighted by. */
+typedef enum sw_router_scores {
+    SW_SCORES_SOFTMAX = 0, /* over all experts */
+    SW_SCORES_SIGMOID,
+    SW_SCORES_OF_CHOSEN, /* softmax over those that were chosen, by their logits */
+} sw_router_scores;
+
+typedef struct sw_router_settings {
+    uint64_t n_experts; /* of the whole model; 0: none */
+    uint64_t per_token;
+    sw_router_scores scores;
+    bool normalises;   /* weights of a token sum to 1, before the scale */
+    double scale;      /* of the weights */
+    uint64_t n_groups; /* as kernel/rows.h has them; 0: none */
+    uint64_t n_kept;
+    uint64_t group_best;
+} sw_router_settings;
+
+/* SW_E_FORMAT: what cannot be run, by key and value. */
+sw_status sw_router_settings_read(sw_router_settings *out, const sw_config *config, sw_error *err);
+
+/* Parameters of a router; bias and correction may be NULL. */
+typedef struct sw_router {
+    const sw_router_settings *settings;
+    const sw_tensor *weight;     /* [experts, C] */
+    const sw_tensor *bias;       /* [experts] */
+    const sw_tensor *correction; /* [experts], added to the scores for the choice alone */
+} sw_router;
+
+/* The choice for x [N, C]. Failures are the step's. */
+sw_routing sw_route(const sw_router *router, sw_step *step, const sw_tensor *x);
+
+#endif
