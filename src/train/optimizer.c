@@ -1,0 +1,70 @@
+/* Parameters and AdamW over them (train/optimizer.h). */
+#include "train/optimizer.h"
+
+#include "checkpoint/fixed_math.h"
+#include "kernel/elementwise.h"
+#include "kernel/optimizer.h"
+
+/* What torch adds to the norm before it divides by it. */
+#define NORM_EPSILON 1e-6
+
+bool sw_trained_decays(const sw_trained *param)
+{
+    return param->n_dims >= 2;
+}
+
+double sw_trained_norm(const sw_trained_list *list, const sw_kernel *kernel)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < list->n_params; i++) {
+        const sw_trained *param = &list->params[i];
+        if (param->storage->has_gradient)
+            sum += sw_kernel_square_sum(kernel, param->storage->dtype, param->gradient, param->n_elems);
+    }
+    return sum >= DBL_MIN && sum <= DBL_MAX ? sw_fixed_sqrt(sum) : sum;
+}
+
+void sw_trained_step(const sw_trained_list *list, const sw_kernel *kernel, const sw_adamw *adamw, double norm,
+                     uint64_t step)
+{
+    double factor = adamw->clip > 0.0 ? adamw->clip / (norm + NORM_EPSILON) : 1.0;
+
+    for (size_t i = 0; i < list->n_params; i++) {
+        const sw_trained *param = &list->params[i];
+        if (!param->storage->has_gradient)
+            continue;
+        const sw_optimizer_args args = {
+            .n = param->n_elems,
+            .param = param->value,
+            .grad = param->gradient,
+            .m = param->m,
+            .v = param->v,
+            .step = step,
+            .lr = adamw->lr,
+            .decay = sw_trained_decays(param) ? adamw->decay : 0.0,
+            .beta1 = adamw->beta1,
+            .beta2 = adamw->beta2,
+            .eps = adamw->eps,
+            .clip = factor < 1.0 ? factor : 1.0,
+        };
+        sw_kernel_adamw(kernel, param->storage->dtype, &args);
+    }
+}
+
+const sw_trained *sw_trained_find_bad(const sw_trained_list *list, const sw_kernel *kernel,
+                                      sw_trained_part part)
+{
+    bool is_value = part == SW_TRAINED_VALUE;
+
+    for (size_t i = 0; i < list->n_params; i++) {
+        const sw_trained *param = &list->params[i];
+        if (!is_value && !param->storage->has_gradient)
+            continue;
+        double sum = sw_kernel_sum(kernel, param->storage->dtype, is_value ? param->value : param->gradient,
+                                   param->n_elems);
+        if (!__builtin_isfinite(sum))
+            return param;
+    }
+    return NULL;
+}
