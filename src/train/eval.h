@@ -1,0 +1,29 @@
+/*
+ * The loss of a net over a file of tokens, cut into sequences one after the other, the last one shorter:
+ * every token but the first is predicted once, from those of its sequence before it.
+ */
+#ifndef SW_TRAIN_EVAL_H
+#define SW_TRAIN_EVAL_H
+
+#include "nn/net.h"
+#include "shardwright/checkpoint.h"
+#include "train/tokens.h"
+
+typedef struct sw_eval_options {
+    uint64_t seq_len;
+    sw_progress_fn *on_progress; /* may be NULL */
+    void *user;
+} sw_eval_options;
+
+typedef struct sw_evaluation {
+    double loss; /* mean over the predicted tokens */
+    double perplexity;
+    uint64_t n_predicted;
+    uint64_t n_sequences;
+} sw_evaluation;
+
+/* SW_E_FORMAT: fewer than two tokens; SW_E_IO when on_progress stopped it; failures of the step. */
+sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, const sw_tokens *tokens,
+                      const sw_eval_options *options, sw_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* Generation (train/generate.h). */
+#include "train/generate.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "checkpoint/crew.h"
+#include "train/feed.h"
+
+/* One text. */
+typedef struct generating {
+    const sw_net *net;
+    sw_step *step;
+    sw_cache *cache;
+    sw_sampler sampler;
+    float *logits; /* of a net that computes in F64, rounded; NULL: the step's are taken */
+} generating;
+
+static void clear_generating(generating *g)
+{
+    sw_cache_destroy(g->cache);
+    sw_sampler_clear(&g->sampler);
+    sw_free(g->logits);
+}
+
+static sw_status check_prompt(const sw_net *net, const int32_t *prompt, uint64_t n_prompt, uint64_t n_new,
+                              sw_error *err)
+{
+    uint64_t most = net->settings.n_positions;
+
+    if (n_prompt == 0)
+        return SW_FAIL(err, SW_E_FORMAT, "give at least one token, such as the one that begins a text",
+                       "the prompt is empty");
+    for (uint64_t i = 0; i < n_prompt; i++) {
+        if (prompt[i] < 0 || (uint64_t)prompt[i] >= net->settings.vocab)
+            return SW_FAIL(err, SW_E_FORMAT, "take tokens of this model",
+                           "token %" PRIu64 " of the prompt is %" PRId32 ", the vocabulary has %" PRIu64, i,
+                           prompt[i], net->settings.vocab);
+    }
+    if (n_new <= most && n_prompt <= most - n_new)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_LIMIT, "give a shorter prompt, or fewer new tokens",
+                   "%" PRIu64 " tokens of the prompt and %" PRIu64 " new ones, the model has %" PRIu64
+                   " positions",
+                   n_prompt, n_new, most);
+}
+
+static sw_status begin(generating *g, uint64_t capacity, const sw_sampling *sampling, sw_error *err)
+{
+    uint64_t vocab = g->net->settings.vocab;
+
+    SW_TRY(sw_cache_create(&g->cache, g->net, 1, capacity, err));
+    SW_TRY(sw_sampler_create(&g->sampler, sampling, vocab, err));
+    if (g->net->settings.dtype != SW_DTYPE_F64)
+        return SW_OK;
+    g->logits = sw_alloc_zero(vocab, sizeof *g->logits);
+    return g->logits == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %" PRIu64 " logits", vocab)
+                             : SW_OK;
+}
+
+/* The logits of the last token of a pass over `ids`. */
+static sw_status run_pass(generating *g, const int32_t *ids, uint64_t n, const float **logits, sw_error *err)
+{
+    const sw_feed feed = {.n_rows = 1, .n_tokens = n, .first = g->cache->n_tokens, .ids = ids};
+    sw_pass pass;
+
+    sw_step_begin(g->step, false);
+    sw_feed_pass(&pass, g->net, g->step, &feed);
+    pass.cache = g->cache;
+    const sw_tensor *hidden = sw_net_hidden(g->net, g->step, &pass);
+    const sw_tensor *last = sw_op_copy(g->step, sw_view_slice(g->step, hidden, 1, n - 1, 1));
+    const sw_tensor *row = sw_net_logits(g->net, g->step, &pass, last);
+    SW_TRY(sw_step_status(g->step, err));
+    *logits = sw_tensor_data(row);
+    if (g->logits != NULL) {
+        for (uint64_t i = 0; i < g->net->settings.vocab; i++)
+            g->logits[i] = (float)((const double *)sw_tensor_data(row))[i];
+        *logits = g->logits;
+    }
+    return SW_OK;
+}
+
+static bool report(const sw_generate_options *options, uint64_t n_done)
+{
+    const sw_progress now = {.stage = "generate", .done = n_done, .total = options->n_new, .unit = "tokens"};
+
+    return options->on_progress == NULL || options->on_progress(&now, options->user);
+}
+
+/* One more token behind ids [n], of which the last n_pass have not been through the net. */
+static sw_status next_token(generating *g, int32_t *ids, uint64_t n, uint64_t n_pass, uint64_t number,
+                            sw_error *err)
+{
+    const float *logits = NULL;
+
+    SW_TRY(run_pass(g, ids + n - n_pass, n_pass, &logits, err));
+    ids[n] = sw_sampler_next(&g->sampler, logits, number);
+    if (ids[n] >= 0)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_FORMAT, "the weights are damaged, or the model overflows",
+                   "token %" PRIu64 ": the logits are no numbers", number);
+}
+
+sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n_prompt,
+                      const sw_generate_options *options, uint64_t *n_out, sw_error *err)
+{
+    generating g SW_AUTO(clear_generating) = {.net = net, .step = step};
+
+    *n_out = 0;
+    SW_TRY(check_prompt(net, ids, n_prompt, options->n_new, err));
+    SW_TRY(begin(&g, n_prompt + options->n_new, &options->sampling, err));
+    for (uint64_t n = 0; n < options->n_new; n++) {
+        if (!report(options, n))
+            return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
+                           "stopped after %" PRIu64 " of %" PRIu64 " tokens", n, options->n_new);
+        SW_TRY(next_token(&g, ids, n_prompt + n, n == 0 ? n_prompt : 1, n, err));
+        *n_out = n + 1;
+        if (ids[n_prompt + n] == options->stop)
+            break;
+    }
+    return SW_OK;
+}

@@ -1,0 +1,29 @@
+/*
+ * Text from a net, token by token: the prompt in one pass, then one token a pass, with the keys and values of
+ * what went before kept in a cache.
+ */
+#ifndef SW_TRAIN_GENERATE_H
+#define SW_TRAIN_GENERATE_H
+
+#include "nn/net.h"
+#include "shardwright/checkpoint.h"
+#include "train/sample.h"
+
+typedef struct sw_generate_options {
+    sw_sampling sampling;
+    uint64_t n_new;              /* tokens at most */
+    int64_t stop;                /* a token that ends the text, itself included; -1: none */
+    sw_progress_fn *on_progress; /* may be NULL */
+    void *user;
+} sw_generate_options;
+
+/*
+ * Tokens that follow the first n_prompt of `ids`, put behind them, where there is room for n_new; *n_out gets
+ * their number. SW_E_FORMAT: a prompt that is empty or has a token that the vocabulary has not, or logits
+ * that are no numbers; SW_E_LIMIT: more positions than the net has; SW_E_IO when on_progress stopped it;
+ * failures of the step.
+ */
+sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n_prompt,
+                      const sw_generate_options *options, uint64_t *n_out, sw_error *err);
+
+#endif

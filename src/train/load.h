@@ -1,0 +1,26 @@
+/*
+ * A checkpoint as a net that can run: its tensors are converted to what the net computes with, or left where
+ * they are when that is what they hold already and nothing will write to them.
+ */
+#ifndef SW_TRAIN_LOAD_H
+#define SW_TRAIN_LOAD_H
+
+#include "nn/net.h"
+#include "train/weights.h"
+
+typedef struct sw_load_options {
+    sw_dtype dtype;     /* F32, or F64: everything in it; BF16: matrices stay as short as they are stored */
+    bool trains;        /* with gradients; not with BF16 */
+    uint32_t positions; /* that will be used; 0: all of the config */
+} sw_load_options;
+
+/*
+ * The net borrows from `weights` unless it trains. SW_E_FORMAT: a config that cannot be run, tensors that are
+ * missing, too many, misshapen, or of a type that no product reads; each kind of fault with all its tensors.
+ */
+sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,
+                  const sw_kernel *kernel, sw_error *err);
+
+uint64_t sw_parameter_elems(const sw_parameter *parameter);
+
+#endif

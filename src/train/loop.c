@@ -1,0 +1,232 @@
+/* Steps of training (train/loop.h). */
+#include "train/loop.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "train/feed.h"
+#include "train/load.h"
+
+enum { PROBE_TOKENS = 128 };
+
+/* ---- beginning ---- */
+
+static sw_status no_memory(const char *what, sw_error *err)
+{
+    return SW_FAIL(err, SW_E_NO_MEMORY, "take a smaller --batch or --seq-len, or --recompute",
+                   "no memory for %s", what);
+}
+
+/* Gradients lie as parameters do, in storages of the same extent. */
+static void *gradient_at(const sw_storage *storage, const void *value)
+{
+    return (char *)storage->gradient + ((const char *)value - (const char *)storage->data);
+}
+
+static sw_status list_parameter(sw_trainer *t, const sw_parameter *parameter, sw_error *err)
+{
+    const sw_storage *storage = parameter->tensor->storage; /* an expert's is that of its stack */
+    sw_trained trained = {.fqn = parameter->fqn,
+                          .storage = storage,
+                          .n_dims = parameter->n_dims,
+                          .n_elems = sw_parameter_elems(parameter),
+                          .value = sw_tensor_data(parameter->tensor)};
+    size_t n_bytes = trained.n_elems * sw_elem_bytes(storage->dtype);
+
+    trained.gradient = gradient_at(storage, trained.value);
+    trained.m = sw_stack_take(t->moments, n_bytes);
+    trained.v = sw_stack_take(t->moments, n_bytes);
+    if (trained.m == NULL || trained.v == NULL)
+        return no_memory("the moments of the optimizer", err);
+    memset(trained.m, 0, n_bytes);
+    memset(trained.v, 0, n_bytes);
+    t->list.params[t->list.n_params++] = trained;
+    return SW_OK;
+}
+
+static sw_status list_parameters(sw_trainer *t, sw_error *err)
+{
+    t->moments = sw_stack_create();
+    t->list.params = sw_alloc_zero(t->net->n_parameters, sizeof *t->list.params);
+    if (t->moments == NULL || t->list.params == NULL)
+        return no_memory("the moments of the optimizer", err);
+    for (uint32_t i = 0; i < t->net->n_parameters; i++) {
+        if (!t->net->parameters[i].is_frozen)
+            SW_TRY(list_parameter(t, &t->net->parameters[i], err));
+    }
+    return SW_OK;
+}
+
+static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *tokens_path, sw_error *err)
+{
+    const sw_train_options *o = &t->options;
+    uint64_t n_tokens = (uint64_t)o->batch * o->accumulate * o->seq_len;
+
+    if (o->seq_len > t->net->settings.n_positions)
+        return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
+                       "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", o->seq_len,
+                       t->net->settings.n_positions);
+    SW_TRY(sw_batches_create(&t->batches, tokens, o->seq_len, o->seed, tokens_path, err));
+    SW_TRY(sw_step_create(&t->step, t->kernel, err));
+    SW_TRY(list_parameters(t, err));
+    t->ids = sw_alloc_zero(n_tokens, sizeof *t->ids);
+    t->targets = sw_alloc_zero(n_tokens, sizeof *t->targets);
+    return t->ids == NULL || t->targets == NULL ? no_memory("the tokens of a step", err) : SW_OK;
+}
+
+sw_status sw_trainer_create(sw_trainer *out, sw_net *net, sw_kernel *kernel, const sw_tokens *tokens,
+                            const char *tokens_path, const sw_train_options *options, sw_error *err)
+{
+    sw_trainer trainer = {.options = *options, .net = net, .kernel = kernel};
+    sw_status status = create(&trainer, tokens, tokens_path, err);
+
+    if (status != SW_OK) {
+        sw_trainer_clear(&trainer);
+        return status;
+    }
+    *out = trainer;
+    return SW_OK;
+}
+
+void sw_trainer_clear(sw_trainer *trainer)
+{
+    sw_free(trainer->ids);
+    sw_free(trainer->targets);
+    sw_free(trainer->list.params);
+    sw_stack_destroy(trainer->moments);
+    sw_step_destroy(trainer->step);
+    sw_batches_clear(&trainer->batches);
+    *trainer = (sw_trainer){0};
+}
+
+/* ---- a step ---- */
+
+/* Forward and backward of one micro-batch; `factor` times its summed loss is added to *loss. */
+static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, double factor, double *loss,
+                           sw_error *err)
+{
+    sw_pass pass;
+
+    sw_step_begin(step, true);
+    sw_feed_pass(&pass, t->net, step, feed);
+    pass.recomputes = t->options.recomputes;
+    const sw_tensor *labels = sw_feed_matrix(step, feed->targets, feed->n_rows, feed->n_tokens);
+    const sw_tensor *y = sw_net_loss(t->net, step, &pass, labels, factor, NULL);
+    SW_TRY(sw_step_status(step, err));
+    *loss += sw_scalar_of(y);
+    return sw_step_backward(step, y, NULL, err);
+}
+
+/* The step's loss, and gradients of all its micro-batches. */
+static sw_status run_micros(sw_trainer *t, uint64_t n_targets, double *loss, sw_error *err)
+{
+    const sw_train_options *o = &t->options;
+    uint64_t n_micro = (uint64_t)o->batch * o->seq_len; /* tokens */
+
+    sw_net_forget_gradients(t->net);
+    for (uint32_t i = 0; i < o->accumulate; i++) {
+        const sw_feed feed = {.n_rows = o->batch,
+                              .n_tokens = o->seq_len,
+                              .ids = t->ids + i * n_micro,
+                              .targets = t->targets + i * n_micro};
+        SW_TRY(run_micro(t, t->step, &feed, 1.0 / (double)n_targets, loss, err));
+    }
+    return SW_OK;
+}
+
+/* Name the first tensor that is wrong: a parameter, else the first that a bad number flowed back to. */
+static sw_status refuse_numbers(const sw_trainer *t, const char *what, double value, sw_error *err)
+{
+    const char *where = "values";
+    const sw_trained *bad = sw_trained_find_bad(&t->list, t->kernel, SW_TRAINED_VALUE);
+
+    if (bad == NULL) {
+        where = "gradient";
+        bad = sw_trained_find_bad(&t->list, t->kernel, SW_TRAINED_GRADIENT);
+    }
+    return SW_FAIL(err, SW_E_FORMAT, "try a smaller --lr, a longer --warmup or --clip",
+                   "step %" PRIu64 ": %s is %g; the first bad tensor: %.300s%s%s", t->n_done + 1, what, value,
+                   bad == NULL ? "no parameter" : bad->fqn, bad == NULL ? "" : ", its ",
+                   bad == NULL ? "" : where);
+}
+
+sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
+{
+    const sw_train_options *o = &t->options;
+    uint32_t n_sequences = o->batch * o->accumulate;
+    sw_adamw adamw = o->adamw;
+
+    sw_batches_fill(&t->batches, t->position, n_sequences, t->ids, t->targets);
+    *out = (sw_curve_point){.step = t->n_done + 1,
+                            .lr = sw_schedule_rate(&o->schedule, t->n_done),
+                            .tokens = sw_count_targets(t->targets, (uint64_t)n_sequences * o->seq_len)};
+    if (out->tokens > 0) {
+        SW_TRY(run_micros(t, out->tokens, &out->loss, err));
+        if (!__builtin_isfinite(out->loss))
+            return refuse_numbers(t, "the loss", out->loss, err);
+        out->norm = sw_trained_norm(&t->list, t->kernel);
+        if (!__builtin_isfinite(out->norm))
+            return refuse_numbers(t, "the norm of the gradients", out->norm, err);
+        adamw.lr = out->lr;
+        sw_trained_step(&t->list, t->kernel, &adamw, out->norm, t->n_done + 1);
+    }
+    t->n_done++;
+    t->position += n_sequences;
+    return SW_OK;
+}
+
+/* ---- memory ---- */
+
+static void measure(const sw_trainer *t, uint64_t activations, sw_train_memory *out)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < t->list.n_params; i++)
+        bytes += t->list.params[i].n_elems * sw_elem_bytes(t->list.params[i].storage->dtype);
+    *out = (sw_train_memory){bytes, bytes, 2 * bytes, activations};
+}
+
+void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out)
+{
+    measure(trainer, sw_stack_peak(sw_step_stack(trainer->step)), out);
+}
+
+/* The most that forward and backward of the first n tokens of a sequence take. */
+static sw_status probe(sw_trainer *t, uint64_t n, uint64_t *bytes, sw_error *err)
+{
+    const sw_feed feed = {.n_rows = 1, .n_tokens = n, .ids = t->ids, .targets = t->targets};
+    sw_step *step = NULL;
+    double loss = 0.0;
+
+    SW_TRY(sw_step_create(&step, t->kernel, err));
+    sw_status status = run_micro(t, step, &feed, 1.0, &loss, err);
+    *bytes = sw_stack_peak(sw_step_stack(step));
+    sw_step_destroy(step);
+    sw_net_forget_gradients(t->net);
+    return status;
+}
+
+sw_status sw_trainer_predict(sw_trainer *t, sw_train_memory *out, sw_error *err)
+{
+    uint64_t n_tokens = (uint64_t)t->options.batch * t->options.seq_len;
+    uint64_t more = t->options.seq_len < PROBE_TOKENS ? t->options.seq_len : PROBE_TOKENS;
+    uint64_t less = more / 2;
+    uint64_t bytes_of_less = 0;
+    uint64_t bytes = 0;
+
+    sw_batches_fill(&t->batches, t->position, 1, t->ids, t->targets);
+    SW_TRY(probe(t, more, &bytes, err));
+    if (n_tokens > more && less > 0) {
+        SW_TRY(probe(t, less, &bytes_of_less, err));
+        bytes += (bytes - bytes_of_less) * (n_tokens - more) / (more - less);
+    }
+    measure(t, bytes, out);
+    return SW_OK;
+}
+
+uint64_t sw_train_memory_sum(const sw_train_memory *memory)
+{
+    return memory->parameters + memory->gradients + memory->moments + memory->activations;
+}

@@ -1,0 +1,69 @@
+/*
+ * Training: steps of forward, backward, clipping and AdamW over micro-batches, with one loss: the mean over
+ * all tokens with a target of the whole step. What a step does follows from the options, the seed, the data
+ * and the number of the step, so a run can be taken up at any of them.
+ */
+#ifndef SW_TRAIN_LOOP_H
+#define SW_TRAIN_LOOP_H
+
+#include "nn/net.h"
+#include "train/batches.h"
+#include "train/curve.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+typedef struct sw_train_options {
+    uint32_t batch;      /* sequences of a micro-batch */
+    uint32_t accumulate; /* micro-batches of a step */
+    uint32_t seq_len;
+    uint64_t seed;   /* of the order of the data */
+    bool recomputes; /* activations of a layer once more in the backward: memory for time */
+    sw_schedule schedule;
+    sw_adamw adamw; /* its rate is the schedule's */
+} sw_train_options;
+
+/* Bytes of a step: what each of them takes, at its most. */
+typedef struct sw_train_memory {
+    uint64_t parameters;
+    uint64_t gradients;
+    uint64_t moments;
+    uint64_t activations; /* and what else lives in the step */
+} sw_train_memory;
+
+typedef struct sw_trainer {
+    sw_train_options options;
+    sw_net *net;       /* borrowed, with memory for gradients */
+    sw_kernel *kernel; /* borrowed */
+    sw_step *step;
+    sw_stack *moments;
+    sw_trained_list list;
+    sw_batches batches;
+    int32_t *ids; /* of all sequences of a step */
+    int32_t *targets;
+    uint64_t n_done;   /* steps */
+    uint64_t position; /* sequences taken */
+} sw_trainer;          /* all zero is none */
+
+/* Moments are zero. SW_E_FORMAT: too few tokens; SW_E_LIMIT: sequences beyond the net's positions. */
+sw_status sw_trainer_create(sw_trainer *out, sw_net *net, sw_kernel *kernel, const sw_tokens *tokens,
+                            const char *tokens_path, const sw_train_options *options, sw_error *err);
+void sw_trainer_clear(sw_trainer *trainer);
+
+/*
+ * One step; what it did. SW_E_FORMAT: a loss or gradient that is no number: then the parameters are as they
+ * were, and the message has the step and the first bad tensor.
+ */
+sw_status sw_trainer_step(sw_trainer *trainer, sw_curve_point *out, sw_error *err);
+
+/* The most that steps have taken so far. */
+void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out);
+
+/*
+ * The most that a step will take, before any was made: its activations grow with its tokens, as two short
+ * passes say, which leave nothing behind.
+ */
+sw_status sw_trainer_predict(sw_trainer *trainer, sw_train_memory *out, sw_error *err);
+
+uint64_t sw_train_memory_sum(const sw_train_memory *memory);
+
+#endif

@@ -1,0 +1,82 @@
+/* Checkpoints of training runs (train/save.h): what is in them. */
+#include "train/save.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "train/folder.h"
+#include "train/state.h"
+
+/* One save. */
+typedef struct saving {
+    const sw_trainer *trainer;
+    sw_arena *arena; /* of names */
+    sw_folder_tensor *tensors;
+    uint32_t n_tensors;
+    sw_buffer state;
+    sw_error *err;
+} saving;
+
+static void clear_saving(saving *s)
+{
+    sw_buffer_clear(&s->state);
+    sw_free(s->tensors);
+    sw_arena_destroy(s->arena);
+}
+
+static sw_status no_memory(const saving *s)
+{
+    return SW_FAIL(s->err, SW_E_NO_MEMORY, "", "no memory to write a checkpoint");
+}
+
+static sw_status add_moment(saving *s, const char *prefix, const sw_parameter *parameter, const void *data,
+                            uint32_t state_of)
+{
+    const char *name = sw_arena_format(s->arena, "%s%s", prefix, parameter->fqn);
+
+    if (name == NULL)
+        return no_memory(s);
+    s->tensors[s->n_tensors++] = (sw_folder_tensor){name, parameter->n_dims, parameter->dims, data, state_of};
+    return SW_OK;
+}
+
+/* Parameters in model order; then both moments of each that is trained. */
+static sw_status list_tensors(saving *s)
+{
+    const sw_net *net = s->trainer->net;
+    const sw_trained *trained = s->trainer->list.params;
+
+    s->tensors = sw_alloc_zero((size_t)net->n_parameters * 3, sizeof *s->tensors);
+    if (s->tensors == NULL || s->arena == NULL)
+        return no_memory(s);
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        const sw_parameter *p = &net->parameters[i];
+        s->tensors[s->n_tensors++] =
+            (sw_folder_tensor){p->fqn, p->n_dims, p->dims, sw_tensor_data(p->tensor), UINT32_MAX};
+    }
+    for (uint32_t i = 0; i < net->n_parameters;
+         i++) { /* the list has those that are trained, in this order */
+        const sw_parameter *p = &net->parameters[i];
+        if (p->is_frozen)
+            continue;
+        SW_TRY(add_moment(s, SW_STATE_FIRST_MOMENT, p, trained->m, i));
+        SW_TRY(add_moment(s, SW_STATE_SECOND_MOMENT, p, trained->v, i));
+        trained++;
+    }
+    return SW_OK;
+}
+
+sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, const char *out, bool replace,
+                        sw_error *err)
+{
+    saving s SW_AUTO(clear_saving) = {.trainer = trainer, .arena = sw_arena_create(0), .err = err};
+
+    SW_TRY(list_tensors(&s));
+    SW_TRY(sw_train_state_put(&s.state, trainer, err));
+    const sw_folder folder = {.tensors = s.tensors,
+                              .n_tensors = s.n_tensors,
+                              .dtype = trainer->net->settings.dtype,
+                              .origin = origin,
+                              .state = &s.state};
+    return sw_folder_write(&folder, out, replace, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * Checkpoints of training runs: a Hugging Face folder with the weights as they are trained (F32, or F64), the
+ * config that says so, the small files of the model that the run began with; beside them the moments of the
+ * optimizer and the scalars of the run.
+ */
+#ifndef SW_TRAIN_SAVE_H
+#define SW_TRAIN_SAVE_H
+
+#include "train/load.h"
+#include "train/loop.h"
+
+/* An existing checkpoint at `out` is exchanged for the new one if `replace`, and refused otherwise. */
+sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, const char *out, bool replace,
+                        sw_error *err);
+
+/*
+ * Take up a run: moments, step and position of the checkpoint that the net was loaded from, which a run with
+ * the same seed, length of sequences and data wrote. SW_E_FORMAT: it is no such checkpoint, or another run's.
+ */
+sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err);
+
+#endif

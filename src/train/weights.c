@@ -1,0 +1,187 @@
+/* Checkpoints as named tensors (train/weights.h). */
+#include "train/weights.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "checkpoint/store.h"
+#include "kernel/convert.h"
+
+enum { CHUNK = 4096 /* elements that are converted at once */ };
+
+/* ---- elements ---- */
+
+static size_t width_of(sw_dtype dtype)
+{
+    return sw_dtype_bits(dtype) / 8;
+}
+
+/* A chunk of floats on its way. In a file nothing is aligned. */
+typedef union chunk {
+    uint16_t shorts[CHUNK];
+    float floats[CHUNK];
+    double doubles[CHUNK];
+} chunk;
+
+static void widen(const float *from, double *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (double)from[i];
+}
+
+static void narrow(const double *from, float *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* n elements of a short or single float as F32. */
+static void read_floats(const sw_kernel *kernel, sw_dtype dtype, const uint8_t *from, float *to, size_t n)
+{
+    chunk raw;
+
+    memcpy(&raw, from, n * width_of(dtype));
+    if (dtype == SW_DTYPE_BF16)
+        sw_kernel_from_bf16(kernel, raw.shorts, to, n);
+    else if (dtype == SW_DTYPE_F16)
+        sw_kernel_from_f16(kernel, raw.shorts, to, n);
+    else
+        memcpy(to, raw.floats, n * sizeof *to);
+}
+
+static void convert_chunk(const sw_kernel *kernel, sw_dtype from_type, const uint8_t *from, sw_dtype to_type,
+                          void *to, size_t n)
+{
+    chunk made;
+
+    if (from_type == SW_DTYPE_F64) {
+        memcpy(made.doubles, from, n * sizeof(double));
+        narrow(made.doubles, to, n);
+    } else if (to_type == SW_DTYPE_F32) {
+        read_floats(kernel, from_type, from, to, n);
+    } else {
+        read_floats(kernel, from_type, from, made.floats, n);
+        widen(made.floats, to, n);
+    }
+}
+
+void sw_weight_read(const sw_weight *weight, const sw_kernel *kernel, sw_dtype dtype, void *to)
+{
+    size_t from_width = width_of(weight->dtype);
+    size_t to_width = width_of(dtype);
+    uint64_t n = weight->n_elems;
+
+    if (weight->dtype == dtype) {
+        memcpy(to, weight->bytes, n * to_width);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i += CHUNK) {
+        size_t n_now = n - i < CHUNK ? (size_t)(n - i) : CHUNK;
+        convert_chunk(kernel, weight->dtype, weight->bytes + i * from_width, dtype,
+                      (uint8_t *)to + i * to_width, n_now);
+    }
+}
+
+static bool is_float(sw_dtype dtype)
+{
+    return dtype == SW_DTYPE_F32 || dtype == SW_DTYPE_BF16 || dtype == SW_DTYPE_F16 || dtype == SW_DTYPE_F64;
+}
+
+bool sw_weight_is_readable(sw_dtype from, sw_dtype to)
+{
+    return is_float(from) && (from == to || to == SW_DTYPE_F32 || to == SW_DTYPE_F64);
+}
+
+/* ---- tensors ---- */
+
+static sw_status changed(const char *path, sw_error *err)
+{
+    return SW_FAIL(err, SW_E_IO, "nothing may write to it meanwhile", "%s: changed while it was read", path);
+}
+
+sw_status sw_weights_find(const sw_weights *weights, const char *name, sw_weight *out, bool *is_there,
+                          sw_error *err)
+{
+    const sw_store_tensor *tensor = sw_store_find(weights->store, name, strlen(name));
+
+    *is_there = tensor != NULL;
+    if (tensor == NULL)
+        return SW_OK;
+    const sw_store_part *part = &weights->store->parts[tensor->first_part];
+    const sw_store_file *file = &weights->store->files[part->file];
+    sw_file_map map = weights->maps[part->file];
+    if (map.n_bytes != file->n_bytes || part->begin > map.n_bytes - file->data_begin ||
+        part->n_bytes > map.n_bytes - file->data_begin - part->begin)
+        return changed(file->path, err);
+    *out = (sw_weight){tensor->name, tensor->dtype, tensor->dtype_word, tensor->shape->elems,
+                       map.bytes + file->data_begin + part->begin};
+    return SW_OK;
+}
+
+const char *sw_weights_path(const sw_weights *weights)
+{
+    return weights->store->path;
+}
+
+const char *sw_weights_state(const sw_weights *weights, size_t *length)
+{
+    *length = weights->store->state_length;
+    return weights->store->state_json;
+}
+
+/* ---- opening ---- */
+
+static sw_status map_files(sw_weights *weights, sw_error *err)
+{
+    const sw_store *store = weights->store;
+
+    weights->maps = sw_alloc_zero((size_t)store->n_files + 1, sizeof *weights->maps);
+    if (weights->maps == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", store->path);
+    for (uint32_t f = 0; f < store->n_files; f++)
+        SW_TRY(sw_file_map_open(&weights->maps[f], store->files[f].path, UINT64_MAX, err));
+    return SW_OK;
+}
+
+static sw_status open_all(sw_weights *weights, const char *path, sw_error *err)
+{
+    sw_store_kind kind = SW_STORE_HF;
+
+    SW_TRY(sw_store_kind_of(path, &kind, err));
+    if (kind != SW_STORE_HF)
+        return SW_FAIL(err, SW_E_FORMAT, "put it together with `shardwright merge`",
+                       "%s: is a sharded folder; one rank runs a Hugging Face folder", path);
+    SW_TRY(sw_model_open(&weights->model, path, err));
+    SW_TRY(sw_store_open(&weights->store, path, NULL, err));
+    return map_files(weights, err);
+}
+
+sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err)
+{
+    sw_weights weights = {0};
+    sw_status status = open_all(&weights, path, err);
+
+    if (status != SW_OK) {
+        sw_weights_close(&weights);
+        return status;
+    }
+    *out = weights;
+    return SW_OK;
+}
+
+void sw_weights_unmap(sw_weights *weights)
+{
+    for (uint32_t f = 0; weights->maps != NULL && f < weights->store->n_files; f++)
+        sw_file_map_close(&weights->maps[f]);
+    sw_free(weights->maps);
+    weights->maps = NULL;
+}
+
+void sw_weights_close(sw_weights *weights)
+{
+    sw_weights_unmap(weights);
+    sw_store_close(weights->store);
+    sw_model_close(weights->model);
+    *weights = (sw_weights){0};
+}
