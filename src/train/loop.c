@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
-#include "train/feed.h"
+#include "train/diagnose.h"
 #include "train/load.h"
 
 enum { PROBE_TOKENS = 128 };
@@ -119,37 +119,38 @@ static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, do
     return sw_step_backward(step, y, NULL, err);
 }
 
+/* Micro-batch `i` of the step. */
+static sw_feed micro_of(const sw_trainer *t, uint32_t i)
+{
+    const sw_train_options *o = &t->options;
+    uint64_t first = (uint64_t)i * o->batch * o->seq_len;
+
+    return (sw_feed){
+        .n_rows = o->batch, .n_tokens = o->seq_len, .ids = t->ids + first, .targets = t->targets + first};
+}
+
+static sw_status refuse_number(sw_trainer *t, const sw_feed *feed, const char *what, double value,
+                               sw_error *err)
+{
+    char where[SW_BAD_TENSOR_TEXT];
+
+    sw_diagnose(&t->list, t->net, t->step, feed, where);
+    return SW_FAIL(err, SW_E_FORMAT, "try a smaller --lr, a longer --warmup, or --clip",
+                   "step %" PRIu64 ": %s is %s; the first bad tensor: %s", t->n_done + 1, what,
+                   value != value ? "nan" : "infinite", where);
+}
+
 /* The step's loss, and gradients of all its micro-batches. */
 static sw_status run_micros(sw_trainer *t, uint64_t n_targets, double *loss, sw_error *err)
 {
-    const sw_train_options *o = &t->options;
-    uint64_t n_micro = (uint64_t)o->batch * o->seq_len; /* tokens */
-
     sw_net_forget_gradients(t->net);
-    for (uint32_t i = 0; i < o->accumulate; i++) {
-        const sw_feed feed = {.n_rows = o->batch,
-                              .n_tokens = o->seq_len,
-                              .ids = t->ids + i * n_micro,
-                              .targets = t->targets + i * n_micro};
+    for (uint32_t i = 0; i < t->options.accumulate; i++) {
+        const sw_feed feed = micro_of(t, i);
         SW_TRY(run_micro(t, t->step, &feed, 1.0 / (double)n_targets, loss, err));
+        if (!__builtin_isfinite(*loss))
+            return refuse_number(t, &feed, "the loss", *loss, err);
     }
     return SW_OK;
-}
-
-/* Name the first tensor that is wrong: a parameter, else the first that a bad number flowed back to. */
-static sw_status refuse_numbers(const sw_trainer *t, const char *what, double value, sw_error *err)
-{
-    const char *where = "values";
-    const sw_trained *bad = sw_trained_find_bad(&t->list, t->kernel, SW_TRAINED_VALUE);
-
-    if (bad == NULL) {
-        where = "gradient";
-        bad = sw_trained_find_bad(&t->list, t->kernel, SW_TRAINED_GRADIENT);
-    }
-    return SW_FAIL(err, SW_E_FORMAT, "try a smaller --lr, a longer --warmup or --clip",
-                   "step %" PRIu64 ": %s is %g; the first bad tensor: %.300s%s%s", t->n_done + 1, what, value,
-                   bad == NULL ? "no parameter" : bad->fqn, bad == NULL ? "" : ", its ",
-                   bad == NULL ? "" : where);
 }
 
 sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
@@ -164,11 +165,10 @@ sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
                             .tokens = sw_count_targets(t->targets, (uint64_t)n_sequences * o->seq_len)};
     if (out->tokens > 0) {
         SW_TRY(run_micros(t, out->tokens, &out->loss, err));
-        if (!__builtin_isfinite(out->loss))
-            return refuse_numbers(t, "the loss", out->loss, err);
+        const sw_feed first = micro_of(t, 0);
         out->norm = sw_trained_norm(&t->list, t->kernel);
         if (!__builtin_isfinite(out->norm))
-            return refuse_numbers(t, "the norm of the gradients", out->norm, err);
+            return refuse_number(t, &first, "the norm of the gradients", out->norm, err);
         adamw.lr = out->lr;
         sw_trained_step(&t->list, t->kernel, &adamw, out->norm, t->n_done + 1);
     }

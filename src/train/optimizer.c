@@ -51,20 +51,3 @@ void sw_trained_step(const sw_trained_list *list, const sw_kernel *kernel, const
         sw_kernel_adamw(kernel, param->storage->dtype, &args);
     }
 }
-
-const sw_trained *sw_trained_find_bad(const sw_trained_list *list, const sw_kernel *kernel,
-                                      sw_trained_part part)
-{
-    bool is_value = part == SW_TRAINED_VALUE;
-
-    for (size_t i = 0; i < list->n_params; i++) {
-        const sw_trained *param = &list->params[i];
-        if (!is_value && !param->storage->has_gradient)
-            continue;
-        double sum = sw_kernel_sum(kernel, param->storage->dtype, is_value ? param->value : param->gradient,
-                                   param->n_elems);
-        if (!__builtin_isfinite(sum))
-            return param;
-    }
-    return NULL;
-}

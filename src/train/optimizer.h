@@ -50,11 +50,4 @@ double sw_trained_norm(const sw_trained_list *list, const sw_kernel *kernel);
 void sw_trained_step(const sw_trained_list *list, const sw_kernel *kernel, const sw_adamw *adamw, double norm,
                      uint64_t step);
 
-/* What a parameter is looked through for. */
-typedef enum sw_trained_part { SW_TRAINED_VALUE = 0, SW_TRAINED_GRADIENT } sw_trained_part;
-
-/* The first parameter in which something is no finite number; NULL: there is none. */
-const sw_trained *sw_trained_find_bad(const sw_trained_list *list, const sw_kernel *kernel,
-                                      sw_trained_part part);
-
 #endif

@@ -80,7 +80,11 @@ sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_
 
     if (json == NULL)
         return SW_FAIL(err, SW_E_FORMAT, begin_anew, "%s: has no training state", path);
-    SW_TRY(sw_train_state_read(&state, json, length, path, err));
+    sw_status status = sw_train_state_read(&state, json, length, "training_state.json", err);
+    if (status != SW_OK) {
+        sw_error_context(err, "%.300s", path);
+        return status;
+    }
     SW_TRY(check_run(trainer, &state, path, err));
     for (size_t i = 0; i < trainer->list.n_params; i++) {
         const sw_trained *param = &trainer->list.params[i];

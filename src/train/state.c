@@ -84,7 +84,7 @@ sw_status sw_train_state_read(sw_train_state *out, const char *text, size_t leng
         if ((seen & 1U << i) == 0)
             return SW_FAIL(err, SW_E_FORMAT,
                            "it is no run of `shardwright-mpi train`: begin anew from its weights",
-                           "%.300s: the training state has no \"%s\"", path, fields[i].key);
+                           "%s: has no \"%s\"", path, fields[i].key);
     }
     return SW_OK;
 }

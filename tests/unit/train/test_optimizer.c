@@ -137,18 +137,6 @@ static void gradients_below_the_limit_are_taken_as_they_are(void **state)
     assert_true(fabs(value_of(1, 0) - (1.0 - 1e-2 * 2.0 / 3.0)) < 1e-14);
 }
 
-static void the_first_parameter_with_a_bad_number_is_found(void **state)
-{
-    (void)state;
-    assert_null(sw_trained_find_bad(&list, kernel, SW_TRAINED_VALUE));
-    assert_null(sw_trained_find_bad(&list, kernel, SW_TRAINED_GRADIENT));
-    ((double *)params[1].gradient)[2] = INFINITY;
-    ((double *)params[2].gradient)[2] = NAN; /* not looked at: it holds nothing */
-    ((double *)params[2].value)[5] = NAN;
-    assert_ptr_equal(sw_trained_find_bad(&list, kernel, SW_TRAINED_GRADIENT), &params[1]);
-    assert_ptr_equal(sw_trained_find_bad(&list, kernel, SW_TRAINED_VALUE), &params[2]);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_list, drop_list)
@@ -158,7 +146,6 @@ int main(void)
         TEST(what_has_no_gradient_is_left_alone),
         TEST(gradients_are_cut_down_to_the_limit_of_their_norm),
         TEST(gradients_below_the_limit_are_taken_as_they_are),
-        TEST(the_first_parameter_with_a_bad_number_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

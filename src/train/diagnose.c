@@ -1,0 +1,93 @@
+/* Where a number went bad (train/diagnose.h). */
+#include "train/diagnose.h"
+
+#include <stdio.h>
+
+#include "kernel/elementwise.h"
+
+static bool is_finite(const sw_kernel *kernel, sw_dtype dtype, const void *values, uint64_t n)
+{
+    return __builtin_isfinite(sw_kernel_sum(kernel, dtype, values, n));
+}
+
+/* Looks at what modules give. */
+typedef struct looking {
+    sw_module_wrap was; /* what stood in front of the module before */
+    const sw_module **bad;
+} looking;
+
+/* What a module gave, looked at; what it does is not changed. */
+static sw_tensor *run_checked(void *context, const sw_module *module, sw_step *step, const sw_pass *pass,
+                              const sw_tensor *const *in)
+{
+    const looking *look = context;
+    sw_tensor *y = look->was.run != NULL ? look->was.run(look->was.context, module, step, pass, in)
+                                         : module->class->forward(module, step, pass, in);
+
+    if (y == NULL || *look->bad != NULL)
+        return y;
+    const sw_tensor *dense = sw_tensor_is_dense(y) ? y : sw_op_copy(step, y);
+    if (dense != NULL && !is_finite(sw_step_kernel(step), sw_tensor_dtype(dense), sw_tensor_data(dense),
+                                    sw_tensor_elems(dense)))
+        *look->bad = module;
+    return y;
+}
+
+/* The first module in one more forward whose output is not finite; NULL: none, or it cannot be said. */
+static const sw_module *find_bad_output(sw_net *net, sw_step *step, const sw_feed *feed)
+{
+    const sw_module *bad = NULL;
+    sw_pass pass;
+
+    sw_step_begin(step, false);
+    looking *looks = sw_stack_take(sw_step_stack(step), net->n_modules * sizeof *looks);
+    if (looks == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < net->n_modules; i++) {
+        looks[i] = (looking){net->modules[i].wrap, &bad};
+        net->modules[i].wrap = (sw_module_wrap){run_checked, &looks[i]};
+    }
+    sw_feed_pass(&pass, net, step, feed);
+    (void)sw_net_logits(net, step, &pass, sw_net_hidden(net, step, &pass));
+    for (uint32_t i = 0; i < net->n_modules; i++)
+        net->modules[i].wrap = looks[i].was;
+    return bad;
+}
+
+/* The first parameter whose values, or gradient, are not finite; NULL: there is none. */
+static const sw_trained *find_bad(const sw_trained_list *list, const sw_kernel *kernel,
+                                  bool looks_at_gradients)
+{
+    for (size_t i = 0; i < list->n_params; i++) {
+        const sw_trained *p = &list->params[i];
+        const void *values = looks_at_gradients ? p->gradient : p->value;
+        bool is_there = !looks_at_gradients || p->storage->has_gradient;
+        if (is_there && !is_finite(kernel, p->storage->dtype, values, p->n_elems))
+            return p;
+    }
+    return NULL;
+}
+
+void sw_diagnose(const sw_trained_list *list, sw_net *net, sw_step *step, const sw_feed *feed,
+                 char text[SW_BAD_TENSOR_TEXT])
+{
+    const sw_kernel *kernel = sw_step_kernel(step);
+    const sw_trained *param = find_bad(list, kernel, false);
+    const sw_module *module = NULL;
+    const char *what = "values";
+    const char *name = NULL;
+
+    if (param == NULL) {
+        module = find_bad_output(net, step, feed);
+        what = "output";
+    }
+    if (param == NULL && module == NULL) {
+        param = find_bad(list, kernel, true);
+        what = "gradient";
+    }
+    name = param != NULL ? param->fqn : module != NULL ? module->fqn : NULL;
+    if (name == NULL)
+        (void)snprintf(text, SW_BAD_TENSOR_TEXT, "none that is kept");
+    else
+        (void)snprintf(text, SW_BAD_TENSOR_TEXT, "%s of %.300s", what, name);
+}
