@@ -6,5 +6,8 @@
 
 extern const sw_command sw_command_check_mesh;
 extern const sw_command sw_command_bench;
+extern const sw_command sw_command_eval;
+extern const sw_command sw_command_generate;
+extern const sw_command sw_command_train;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cli-mpi/program.h"
+#include "cli/interrupt.h"
 #include "comm/call.h"
 
 /* Faults for tests of failing ranks, named by the environment (comm/call.h). */
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     FILE *out = rank == 0 ? stdout : NULL;
     FILE *messages = rank == 0 ? stderr : NULL;
+    sw_interrupt_ignore_file_limit();
     sw_status status = set_fault(messages);
     int exit_status =
         status == SW_OK ? sw_mpi_program_main(argc, argv, out, messages) : sw_status_exit(status);

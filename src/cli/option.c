@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -187,6 +188,45 @@ sw_status sw_arguments_u32(const sw_arguments *arguments, uint32_t row, uint32_t
     if (value < least || value > most)
         return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: %.40s is out of range", name, text);
     *out = (uint32_t)value;
+    return SW_OK;
+}
+
+sw_status sw_arguments_u64(const sw_arguments *arguments, uint32_t row, uint64_t *out, sw_error *err)
+{
+    const char *text = arguments->values[row];
+    uint64_t value = 0;
+    bool is_number = true;
+
+    if (text == NULL)
+        return SW_OK;
+    for (const char *at = text; *at != '\0'; at++) {
+        is_number = is_number && *at >= '0' && *at <= '9' && sw_mul_u64(value, 10, &value) &&
+                    sw_add_u64(value, (uint64_t)(*at - '0'), &value);
+    }
+    if (!is_number)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give a number from 0 to 18446744073709551615",
+                       "option --%s: '%.40s' is no such number", arguments->options[row].name, text);
+    *out = value;
+    return SW_OK;
+}
+
+sw_status sw_arguments_number(const sw_arguments *arguments, uint32_t row, double least, double most,
+                              double *out, sw_error *err)
+{
+    const char *name = arguments->options[row].name;
+    const char *text = arguments->values[row];
+    char range[80] = "";
+    char *end = NULL;
+
+    if (text == NULL)
+        return SW_OK;
+    (void)snprintf(range, sizeof range, "give a number from %g to %g", least, most);
+    double value = strtod(text, &end);
+    if (strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end != '\0')
+        return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: '%.40s' is not a number", name, text);
+    if (!(value >= least && value <= most))
+        return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: %.40s is out of range", name, text);
+    *out = value;
     return SW_OK;
 }
 

@@ -50,6 +50,13 @@ sw_status sw_arguments_require(const sw_arguments *arguments, uint32_t row, cons
 sw_status sw_arguments_u32(const sw_arguments *arguments, uint32_t row, uint32_t least, uint32_t most,
                            uint32_t *out, sw_error *err);
 
+/* The same of a whole number below 2^64. */
+sw_status sw_arguments_u64(const sw_arguments *arguments, uint32_t row, uint64_t *out, sw_error *err);
+
+/* The same of a decimal number, 0.001 or 1e-3, from `least` to `most`. */
+sw_status sw_arguments_number(const sw_arguments *arguments, uint32_t row, double least, double most,
+                              double *out, sw_error *err);
+
 /* The value as a size in bytes: "5GB", "500MB" (powers of 1000), "2GiB" (powers of 1024), "4096". At least 1.
  */
 sw_status sw_arguments_bytes(const sw_arguments *arguments, uint32_t row, uint64_t *out, sw_error *err);

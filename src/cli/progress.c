@@ -145,6 +145,12 @@ static void add_rate(text *to, const sw_progress *progress, uint64_t passed_ms)
     }
 }
 
+static void add_note(text *to, const sw_meter *meter)
+{
+    if (meter->note != NULL)
+        add(to, ", %s", meter->note);
+}
+
 /* ---- both styles ---- */
 
 static void put_line(const sw_meter *meter, const sw_progress *progress, uint64_t passed_ms)
@@ -155,6 +161,7 @@ static void put_line(const sw_meter *meter, const sw_progress *progress, uint64_
     if (progress->total > 0)
         add(&line, " (%d %%)", (int)(100.0 * share_of(progress)));
     add_rate(&line, progress, passed_ms);
+    add_note(&line, meter);
     (void)fprintf(meter->out, "shardwright: %s: %s\n", progress->stage, line.bytes);
 }
 
@@ -182,6 +189,7 @@ static void draw(sw_meter *meter, const sw_progress *progress, uint64_t passed_m
         add(&head, "%3d %% ", (int)(100.0 * share_of(progress)));
     add_done(&tail, progress);
     add_rate(&tail, progress, passed_ms);
+    add_note(&tail, meter);
     size_t used = head.length + tail.length + 2; /* a blank, and the last column stays free */
     (void)fprintf(meter->out, "\r%s", head.bytes);
     if (progress->total > 0 && meter->columns >= used + BAR_SHORTEST) {

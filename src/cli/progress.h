@@ -31,6 +31,7 @@ typedef struct sw_meter {
     uint64_t said; /* when the last line was */
     const char *stage;
     uint64_t stage_began;
+    const char *note; /* what else is worth knowing: "loss 2.345"; NULL: nothing */
 } sw_meter;
 
 /* For a stream: a bar on a terminal, else lines; off when quiet. NO_COLOR, TERM and COLUMNS are honoured. */

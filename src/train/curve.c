@@ -11,7 +11,7 @@
 
 sw_status sw_curve_create(sw_curve *out, uint64_t capacity, sw_error *err)
 {
-    *out = (sw_curve){sw_alloc_zero(capacity, sizeof *out->points), 0, capacity};
+    *out = (sw_curve){sw_alloc_zero(capacity + 1, sizeof *out->points), 0, capacity}; /* + 1: none is fine */
     if (out->points == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a curve of %" PRIu64 " steps", capacity);
     return SW_OK;

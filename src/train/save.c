@@ -3,7 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "checkpoint/replace.h"
 #include "train/folder.h"
 #include "train/state.h"
 
@@ -79,4 +81,14 @@ sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, con
                               .origin = origin,
                               .state = &s.state};
     return sw_folder_write(&folder, out, replace, err);
+}
+
+sw_status sw_train_save_check(const char *out, bool replace, sw_error *err)
+{
+    if (sw_file_kind_of(out) == SW_FILE_ABSENT)
+        return SW_OK;
+    if (!replace)
+        return SW_FAIL(err, SW_E_ARGUMENT, "--resume goes on from it, --replace begins anew in its place",
+                       "%s: is there already", out);
+    return sw_replace_check(out, NULL, err);
 }

@@ -13,6 +13,9 @@
 sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, const char *out, bool replace,
                         sw_error *err);
 
+/* Whether sw_train_save() will be able to: to be asked before a long run. SW_E_ARGUMENT. */
+sw_status sw_train_save_check(const char *out, bool replace, sw_error *err);
+
 /*
  * Take up a run: moments, step and position of the checkpoint that the net was loaded from, which a run with
  * the same seed, length of sequences and data wrote. SW_E_FORMAT: it is no such checkpoint, or another run's.

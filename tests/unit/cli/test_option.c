@@ -215,6 +215,67 @@ static void an_absent_number_keeps_its_default(void **state)
     assert_int_equal(value, 77);
 }
 
+static void whole_numbers_have_64_bits(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_one;
+        uint64_t value;
+    } cases[] = {
+        {"--ep 0",                    true,  0         },
+        {"--ep 18446744073709551615", true,  UINT64_MAX},
+        {"--ep 18446744073709551616", false, 7         },
+        {"--ep -1",                   false, 7         },
+        {"--ep 1.5",                  false, 7         },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        line l;
+        sw_error err = {0};
+        uint64_t value = 7;
+        sw_arguments arguments = parsed(&l, cases[i].text);
+        sw_status status = sw_arguments_u64(&arguments, OPT_EP, &value, &err);
+        assert_int_equal(status, cases[i].is_one ? SW_OK : SW_E_ARGUMENT);
+        assert_true(value == cases[i].value);
+        assert_true(cases[i].is_one || strstr(err.what, "is no such number") != NULL);
+    }
+}
+
+static void decimal_numbers_have_a_range(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *what; /* NULL: fine */
+        double value;
+    } cases[] = {
+        {"--ep 0.5",  NULL,                                 0.5 },
+        {"--ep 1e-3", NULL,                                 1e-3},
+        {"--ep 1",    NULL,                                 1   },
+        {"--ep 1.1",  "option --ep: 1.1 is out of range",   7   },
+        {"--ep -1",   "option --ep: -1 is out of range",    7   },
+        {"--ep 1x",   "option --ep: '1x' is not a number",  7   },
+        {"--ep nan",  "option --ep: 'nan' is not a number", 7   },
+        {"--ep 0x1",  "option --ep: '0x1' is not a number", 7   },
+        {"--ep 1e",   "option --ep: '1e' is not a number",  7   },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        line l;
+        sw_error err = {0};
+        double value = 7;
+        sw_arguments arguments = parsed(&l, cases[i].text);
+        sw_status status = sw_arguments_number(&arguments, OPT_EP, 0, 1, &value, &err);
+        assert_int_equal(status, cases[i].what == NULL ? SW_OK : SW_E_ARGUMENT);
+        assert_true(value == cases[i].value);
+        if (cases[i].what != NULL) {
+            assert_string_equal(err.what, cases[i].what);
+            assert_string_equal(err.help, "give a number from 0 to 1");
+        }
+    }
+}
+
 static void the_table_is_the_help_text(void **state)
 {
     (void)state;
@@ -307,6 +368,8 @@ int main(void)
         cmocka_unit_test(options_that_exclude_each_other_are_both_named),
         cmocka_unit_test(a_number_is_checked_against_its_range),
         cmocka_unit_test(an_absent_number_keeps_its_default),
+        cmocka_unit_test(whole_numbers_have_64_bits),
+        cmocka_unit_test(decimal_numbers_have_a_range),
         cmocka_unit_test(the_table_is_the_help_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

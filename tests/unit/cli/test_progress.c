@@ -108,6 +108,23 @@ static void a_bar_comes_after_two_seconds(void **state)
     end(&s);
 }
 
+static void a_note_stands_behind_the_numbers(void **state)
+{
+    stage s = begin(SW_METER_LINES);
+
+    (void)state;
+    s.meter.note = "loss 2.5";
+    report_at(&s, 0, "copy", 0, 400 * MIB);
+    report_at(&s, 10000, "copy", 100 * MIB, 400 * MIB);
+    assert_string_equal(written(&s),
+                        "shardwright: copy: 100.0 MiB of 400.0 MiB (25 %), 10.0 MiB/s, 30 s left, "
+                        "loss 2.5\n");
+    s.meter.style = SW_METER_BAR;
+    report_at(&s, 20000, "copy", 200 * MIB, 400 * MIB);
+    assert_non_null(strstr(written(&s), " 20 s left, loss 2.5\033[K"));
+    end(&s);
+}
+
 static void a_bar_leaves_the_last_column_free(void **state)
 {
     stage s = begin(SW_METER_BAR);
@@ -240,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_plain_line_comes_every_ten_seconds),
         cmocka_unit_test(a_bar_comes_after_two_seconds),
         cmocka_unit_test(a_bar_leaves_the_last_column_free),
+        cmocka_unit_test(a_note_stands_behind_the_numbers),
         cmocka_unit_test(colour_is_around_the_filled_part_only),
         cmocka_unit_test(the_rate_is_that_of_the_stage),
         cmocka_unit_test(what_is_not_known_is_left_out),

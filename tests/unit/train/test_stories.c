@@ -102,6 +102,7 @@ static void its_text_is_generated_token_for_token(void **state)
     generates("stories260K-hf", SW_DTYPE_F32);
     generates("stories260K-hf", SW_DTYPE_F64);
     generates("stories260K-untied", SW_DTYPE_F32);
+    generates("stories260K-qwen2", SW_DTYPE_F32);
     generates("stories260K-hf-bf16-3shards", SW_DTYPE_F32);
     generates("stories260K-hf-bf16-3shards", SW_DTYPE_BF16);
 }
@@ -135,7 +136,7 @@ static double nll_of(const char *folder, sw_dtype dtype, uint64_t seq_len)
 
 static void its_perplexity_is_the_recorded_one(void **state)
 {
-    static const char *const folders[] = {"stories260K-hf", "stories260K-untied",
+    static const char *const folders[] = {"stories260K-hf", "stories260K-untied", "stories260K-qwen2",
                                           "stories260K-hf-bf16-3shards"};
 
     (void)state;

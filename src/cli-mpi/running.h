@@ -1,0 +1,91 @@
+/*
+ * What the commands that run a model share: rows of their tables, and what a command line makes of them: a
+ * model in memory with its kernels, the tokens it reads, progress.
+ */
+#ifndef SW_CLI_MPI_RUNNING_H
+#define SW_CLI_MPI_RUNNING_H
+
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "io/json_write.h"
+#include "train/load.h"
+#include "train/tokens.h"
+
+/* Rows that several tables have. */
+#define SW_OPTION_TOKENS                                                                                     \
+    {                                                                                                        \
+        "tokens", 0, "FILE", "tokens: .npy, or bare u16 or u32 of little end first"                          \
+    }
+#define SW_OPTION_TEXT                                                                                       \
+    {                                                                                                        \
+        "text", 0, "FILE", "a text whose bytes are the tokens"                                               \
+    }
+#define SW_OPTION_TOKEN_TYPE                                                                                 \
+    {                                                                                                        \
+        "token-type", 0, "TYPE", "u16, u32 or npy, where the file does not say it"                           \
+    }
+#define SW_OPTION_RUN_MESH                                                                                   \
+    {                                                                                                        \
+        "mesh", 'm', "AXES", "for now a mesh of one rank"                                                    \
+    }
+#define SW_OPTION_RUN_THREADS                                                                                \
+    {                                                                                                        \
+        "threads", 0, "N", "threads that compute; all cores when not given"                                  \
+    }
+#define SW_OPTION_QUIET_RUN                                                                                  \
+    {                                                                                                        \
+        "quiet", 'q', NULL, "no progress"                                                                    \
+    }
+#define SW_OPTION_RUN_JSON                                                                                   \
+    {                                                                                                        \
+        "json", 0, NULL, "write JSON, also of errors"                                                        \
+    }
+
+/* Where a table has them. */
+typedef struct sw_running_rows {
+    uint32_t mesh;
+    uint32_t threads;
+    uint32_t quiet;
+    uint32_t tokens;
+    uint32_t text;
+    uint32_t token_type;
+} sw_running_rows;
+
+/* Freed together; begin with a zeroed record. */
+typedef struct sw_running {
+    const sw_run *run;
+    const sw_running_rows *rows;
+    sw_kernel *kernel;
+    sw_step *step;
+    sw_weights weights;
+    sw_net *net;
+    sw_tokens tokens;
+    const char *tokens_path;
+    sw_meter meter;
+} sw_running;
+
+/* One rank, kernels, progress. SW_E_PLAN: more than one rank. */
+sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *rows, sw_error *err);
+
+/* The model at `path`. */
+sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options *options, sw_error *err);
+
+/* The tokens of --tokens or --text, one of which must be given. */
+sw_status sw_running_tokens(sw_running *r, sw_error *err);
+
+/* The progress line goes; a failure is passed on. */
+sw_status sw_running_end(sw_running *r, sw_status status);
+void sw_running_clear(sw_running *r);
+
+/* The dtype of a row: f32 when it is not given; bf16 only if `may_be_short`. */
+sw_status sw_running_dtype(const sw_arguments *arguments, uint32_t row, bool may_be_short, sw_dtype *out,
+                           sw_error *err);
+
+/* A key and nine digits of a number; null when it is none. */
+void sw_json_put_number(sw_json_writer *writer, const char *key, double number);
+
+/* Seconds of a clock that only goes forward. */
+double sw_seconds(void);
+
+#endif
