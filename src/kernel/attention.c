@@ -226,8 +226,6 @@ static void pack_tiles(const void *args, size_t begin, size_t end)
 
 /* ---- tiles ---- */
 
-typedef enum sight_class { SEES_NONE, SEES_SOME, SEES_ALL } sight_class;
-
 /* A tile of scores: queries t .. t+rows-1 of head h, keys of a tile. */
 typedef struct tile {
     size_t b;
@@ -271,27 +269,17 @@ static void take_keys(const work *w, tile *x, size_t b, size_t index)
     take_positions(positions, index * KEYS, x->n, x->k_positions);
 }
 
-static void widen(int32_t *least, int32_t *most, int32_t value)
-{
-    *least = value < *least ? value : *least;
-    *most = value > *most ? value : *most;
-}
-
 /* What the queries of a tile see of its keys, by the extremes of both. */
-static sight_class sight_of_tile(const work *w, const tile *x)
+static sw_sight_class sight_of_tile(const work *w, const tile *x)
 {
-    int32_t q[2] = {INT32_MAX, INT32_MIN};
-    int32_t k[2] = {INT32_MAX, INT32_MIN};
+    sw_position_range queries = sw_no_positions;
+    sw_position_range keys = sw_no_positions;
 
     for (size_t i = 0; i < x->rows; i++)
-        widen(&q[0], &q[1], x->q_positions[i]);
+        sw_position_widen(&queries, x->q_positions[i]);
     for (size_t i = 0; i < x->n; i++)
-        widen(&k[0], &k[1], x->k_positions[i]);
-    sw_sight first = sw_sight_of(w->a->is_causal, w->a->window, q[0]);
-    sw_sight last = sw_sight_of(w->a->is_causal, w->a->window, q[1]);
-    if (k[0] > last.most || k[1] < first.least)
-        return SEES_NONE;
-    return k[1] <= first.most && k[0] >= last.least ? SEES_ALL : SEES_SOME;
+        sw_position_widen(&keys, x->k_positions[i]);
+    return sw_sight_between(w->a->is_causal, w->a->window, queries, keys);
 }
 
 static void multiply(const work *w, sw_tile_args *args, size_t rows)
@@ -399,11 +387,11 @@ static void forward_task(const work *w, size_t item)
     start_sums(w, x.rows);
     for (size_t i = 0; i < w->room.n_tiles; i++) {
         take_keys(w, &x, x.b, i);
-        sight_class sight = sight_of_tile(w, &x);
-        if (sight == SEES_NONE)
+        sw_sight_class sight = sight_of_tile(w, &x);
+        if (sight == SW_SEES_NONE)
             continue;
         sw_score_args args = score_args(w, &x);
-        args.is_masked = sight == SEES_SOME;
+        args.is_masked = sight == SW_SEES_SOME;
         make_scores(w, &x, args.scores);
         score(&args, 0, x.rows);
         sw_tile_args values = {.n = a->v_width,
@@ -440,7 +428,7 @@ void sw_kernel_attention(const sw_kernel *kernel, sw_dtype dtype, const sw_atten
 /* ---- backward ---- */
 
 /* exp(x - lse) to the scores, the gradient of q.k to d_scores. */
-static sw_score_args make_gradients(const work *w, const tile *x, sight_class sight)
+static sw_score_args make_gradients(const work *w, const tile *x, sw_sight_class sight)
 {
     const sw_attention_args *a = w->a;
     sw_score_args args = score_args(w, x);
@@ -456,7 +444,7 @@ static sw_score_args make_gradients(const work *w, const tile *x, sight_class si
 
     make_scores(w, x, args.scores);
     multiply(w, &by_value, x->rows);
-    args.is_masked = sight == SEES_SOME;
+    args.is_masked = sight == SW_SEES_SOME;
     args.lse = of_row(w, a->lse, x->b, x->h, x->t);
     args.delta = of_row(w, in_room(w, w->room.delta), x->b, x->h, x->t);
     sw_kernel_loop(w->kernel, w->dtype, SW_LOOP_SCORE_BACK)(&args, 0, x->rows);
@@ -493,11 +481,12 @@ static void query_task(const work *w, size_t item)
 
     take_queries(w, &x, item % heads / a->n_heads, item % a->n_heads, w->n_rows - 1 - item / heads);
     make_delta(w, &x);
-    clear_rows(w, &a->d_q, x.b, x.t, x.h, x.rows, a->width);
+    if (!a->adds)
+        clear_rows(w, &a->d_q, x.b, x.t, x.h, x.rows, a->width);
     for (size_t i = 0; i < w->room.n_tiles; i++) {
         take_keys(w, &x, x.b, i);
-        sight_class sight = sight_of_tile(w, &x);
-        if (sight == SEES_NONE)
+        sw_sight_class sight = sight_of_tile(w, &x);
+        if (sight == SW_SEES_NONE)
             continue;
         sw_score_args made = make_gradients(w, &x, sight);
         sw_tile_args args = {.n = a->width,
@@ -560,12 +549,14 @@ static void key_task(const work *w, size_t item)
     tile x = {0};
 
     take_keys(w, &x, b, item / kv_heads);
-    clear_rows(w, &a->d_k, b, x.index * KEYS, kv, x.n, a->width);
-    clear_rows(w, &a->d_v, b, x.index * KEYS, kv, x.n, a->v_width);
+    if (!a->adds) {
+        clear_rows(w, &a->d_k, b, x.index * KEYS, kv, x.n, a->width);
+        clear_rows(w, &a->d_v, b, x.index * KEYS, kv, x.n, a->v_width);
+    }
     for (size_t i = 0; i < w->group * w->n_rows; i++) {
         take_queries(w, &x, b, kv * w->group + i / w->n_rows, i % w->n_rows);
-        sight_class sight = sight_of_tile(w, &x);
-        if (sight == SEES_NONE)
+        sw_sight_class sight = sight_of_tile(w, &x);
+        if (sight == SW_SEES_NONE)
             continue;
         sw_score_args made = make_gradients(w, &x, sight);
         add_to_keys(w, &x, &made);

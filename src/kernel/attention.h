@@ -9,7 +9,7 @@
  * A key is seen when its position is not negative (padding has -1), in causal attention not after the
  * query's, and with a window less than `window` before it. Positions are global, so a rank may hold any part
  * of the keys: with the lse of all of them the backward is right for its part (sinks then enter where parts
- * are merged). A query that sees nothing has out 0 and lse -inf.
+ * are merged: kernel/attention_merge.h). A query that sees nothing has out 0 and lse -inf.
  */
 #ifndef SW_KERNEL_ATTENTION_H
 #define SW_KERNEL_ATTENTION_H
@@ -58,6 +58,7 @@ typedef struct sw_attention_args {
     sw_heads_out d_q;
     sw_heads_out d_k;
     sw_heads_out d_v;
+    bool adds;     /* d_q, d_k and d_v are added to what is there */
     void *d_sinks; /* [H] or NULL; added to what is there */
 } sw_attention_args;
 

@@ -3,6 +3,7 @@
 #define SW_KERNEL_ATTENTION_TILE_H
 
 #include "kernel/loops.h"
+#include "kernel/sight.h"
 
 /*
  * SW_LOOP_SCORE takes q.k and leaves exp(x - max), with `max` and `sum` brought up to date and `out`
@@ -32,21 +33,5 @@ typedef struct sw_score_args {
     void *lse;         /* [rows] */
     const void *delta; /* [rows]: d_out.out */
 } sw_score_args;
-
-/* The positions that a query at `position` sees are least .. most. */
-typedef struct sw_sight {
-    int32_t least;
-    int32_t most;
-} sw_sight;
-
-static inline sw_sight sw_sight_of(bool is_causal, uint32_t window, int32_t position)
-{
-    sw_sight sight = {0, is_causal ? position : INT32_MAX};
-    int64_t first = (int64_t)position - (int64_t)window + 1;
-
-    if (window != 0 && first > 0)
-        sight.least = (int32_t)(first < INT32_MAX ? first : INT32_MAX);
-    return sight;
-}
 
 #endif

@@ -56,6 +56,8 @@ typedef enum sw_loop {
     SW_LOOP_SCORE, /* attention_tile.h, items: rows of a tile */
     SW_LOOP_SCORE_END,
     SW_LOOP_SCORE_BACK,
+    SW_LOOP_MERGE_PARTS, /* attention_merge.h, items: a head of a token */
+    SW_LOOP_MERGE_SINKS,
     SW_LOOP_TARGET_LOGIT, /* loss.h, items: rows */
     SW_LOOP_CROSS_ENTROPY_BACK,
     SW_LOOP_GATHER,      /* rows.h, items: rows */

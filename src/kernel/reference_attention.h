@@ -86,3 +86,57 @@ static void score_back(const void *args, size_t begin, size_t end)
         }
     }
 }
+
+/* ---- parts of the keys put together ---- */
+
+/* Of a row of [B, T, H] its place in [B, H, T]. */
+static size_t place_of_lse(const sw_attention_merge_args *a, size_t row)
+{
+    size_t token = row / a->n_heads;
+    return (token / a->n_queries * a->n_heads + row % a->n_heads) * a->n_queries + token % a->n_queries;
+}
+
+/* Bring the lse of a row up to date with that of a part, which is not -inf; what remains of the row's
+ * weights.
+ */
+static double weight_kept(REAL *lse, double part_lse)
+{
+    double before = (double)*lse;
+    double most = part_lse > before ? part_lse : before;
+    double kept = exp(before - most);
+    double total = kept + exp(part_lse - most);
+
+    *lse = (REAL)(most + log(total));
+    return kept / total;
+}
+
+static void merge_parts(const void *args, size_t begin, size_t end)
+{
+    const sw_attention_merge_args *a = args;
+
+    for (size_t row = begin; row < end; row++) {
+        REAL part_lse = ((const REAL *)a->part_lse)[place_of_lse(a, row)];
+        REAL *out = (REAL *)a->out + row * a->v_width;
+        const REAL *part = (const REAL *)a->part + row * a->v_width;
+        if (part_lse == (REAL)-INFINITY)
+            continue; /* it has seen nothing */
+        REAL kept = (REAL)weight_kept((REAL *)a->lse + place_of_lse(a, row), (double)part_lse);
+        for (size_t d = 0; d < a->v_width; d++)
+            out[d] = kept * out[d] + (1 - kept) * part[d];
+    }
+}
+
+static void merge_sinks(const void *args, size_t begin, size_t end)
+{
+    const sw_attention_merge_args *a = args;
+
+    for (size_t row = begin; row < end; row++) {
+        REAL sink = ((const REAL *)a->sinks)[row % a->n_heads];
+        REAL *out = (REAL *)a->out + row * a->v_width;
+        if (sink == (REAL)-INFINITY)
+            continue;
+        REAL kept = (REAL)weight_kept((REAL *)a->lse + place_of_lse(a, row), (double)sink);
+        for (size_t d = 0; d < a->v_width; d++)
+            out[d] *= kept;
+    }
+}

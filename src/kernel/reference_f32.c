@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernel/attention_merge.h"
 #include "kernel/attention_tile.h"
 #include "kernel/convert.h"
 #include "kernel/loss.h"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernel/attention_merge.h"
 #include "kernel/attention_tile.h"
 #include "kernel/loss.h"
 #include "kernel/norm.h"

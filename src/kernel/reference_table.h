@@ -39,6 +39,8 @@
     [SW_LOOP_SCORE]          = score,          \
     [SW_LOOP_SCORE_END]      = score_end,      \
     [SW_LOOP_SCORE_BACK]     = score_back, \
+    [SW_LOOP_MERGE_PARTS]    = merge_parts,    \
+    [SW_LOOP_MERGE_SINKS]    = merge_sinks,    \
     [SW_LOOP_TARGET_LOGIT] = target_logit, \
     [SW_LOOP_CROSS_ENTROPY_BACK] = cross_entropy_back, \
     [SW_LOOP_GATHER] = gather, \

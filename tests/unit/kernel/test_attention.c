@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "kernel/attention.h"
+#include "kernel/attention_merge.h"
 #include "kernel_op.h"
 
 enum { Q, K, V, OUT, D_OUT, D_Q, D_K, D_V, LSE, SLOPES, SINKS, D_SINKS, ARRAYS };
@@ -445,6 +446,114 @@ static void the_backward_of_parts_of_the_keys_adds_up(void **state)
     sw_kernel_destroy(kernel);
 }
 
+/* A copy of the arguments for keys first .. first + n, which have their own positions. */
+static sw_attention_args part_of_keys(const made *m, int32_t *positions, size_t first, size_t n)
+{
+    sw_attention_args a = m->a;
+    size_t bytes = m->dtype == SW_DTYPE_F64 ? sizeof(double) : sizeof(float);
+
+    for (size_t i = 0; i < n; i++)
+        positions[i] = m->a.k_positions == NULL ? (int32_t)(first + i) : m->a.k_positions[first + i];
+    a.k_positions = positions;
+    a.n_keys = n;
+    a.sinks = NULL;
+    a.k.values = (const char *)a.k.values + first * a.k.token * bytes;
+    a.v.values = (const char *)a.v.values + first * a.v.token * bytes;
+    return a;
+}
+
+/* A random attention in three parts of its keys, merged with the sinks at the end, against the whole. */
+static bool parts_make_the_whole(gen *g)
+{
+    enum { PARTS = 3, MOST = 230 };
+    made m;
+    int32_t positions[MOST];
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 2);
+    sw_dtype dtype = gen_below(g, 2) == 0 ? SW_DTYPE_F32 : SW_DTYPE_F64;
+
+    make(&m, g, dtype, false);
+    size_t bytes = dtype == SW_DTYPE_F64 ? sizeof(double) : sizeof(float);
+    size_t n_lse = m.a.n_batch * m.a.n_queries * m.a.n_heads;
+    size_t n_out = n_lse * m.a.v_width;
+    char *merged[2] = {calloc(n_out + 1, bytes), calloc(n_lse + 1, bytes)};
+    char *part[2] = {calloc(n_out + 1, bytes), calloc(n_lse + 1, bytes)};
+    m.a.out = heads_out(m.arrays[OUT], m.a.n_queries, m.a.n_heads, m.a.v_width, 0);
+    run(kernel, &m, false);
+    sw_attention_merge_args merge = {m.a.n_batch, m.a.n_queries, m.a.n_heads, m.a.v_width, merged[0],
+                                     merged[1],   part[0],       part[1],     m.a.sinks};
+    for (size_t i = 0, first = 0; i < PARTS; i++) {
+        made some = m;
+        size_t n = i == PARTS - 1 ? m.a.n_keys - first : gen_below(g, (uint32_t)(m.a.n_keys - first) + 1);
+        some.a = part_of_keys(&m, positions, first, n);
+        char **to = i == 0 ? merged : part;
+        some.a.out = heads_out(to[0], m.a.n_queries, m.a.n_heads, m.a.v_width, 0);
+        some.a.lse = to[1];
+        run(kernel, &some, false);
+        if (i > 0)
+            sw_kernel_attention_merge(kernel, dtype, &merge);
+        first += n;
+    }
+    if (m.a.sinks != NULL)
+        sw_kernel_attention_sinks(kernel, dtype, &merge);
+    double limit = dtype == SW_DTYPE_F64 ? 1e-12 : 1e-5;
+    bool is_right = largest_error(dtype, merged[0], m.arrays[OUT], n_out, 1) <= limit;
+    for (size_t i = 0; i < n_lse; i++) {
+        double got = value_of(&m, merged[1], i);
+        double want = value_of(&m, m.arrays[LSE], i);
+        is_right = is_right && (got == want || fabs(got - want) <= limit * fmax(1, fabs(want)));
+    }
+    for (int i = 0; i < 2; i++) {
+        free(merged[i]);
+        free(part[i]);
+    }
+    sw_kernel_destroy(kernel);
+    return clear(&m) && is_right;
+}
+
+static void parts_of_the_keys_merge_to_the_whole(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(parts_make_the_whole, 40));
+}
+
+/* Twice the backward with `adds` is twice the gradient. */
+static bool gradients_are_added(gen *g)
+{
+    static const size_t added[] = {D_Q, D_K, D_V};
+    made once;
+    made twice;
+    gen same = *g;
+    sw_kernel *kernel = kernel_of(SW_KERNEL_REFERENCE, 1);
+    bool is_right = true;
+
+    make(&once, g, SW_DTYPE_F64, true);
+    make(&twice, &same, SW_DTYPE_F64, true);
+    for (size_t i = 0; i < SW_COUNT(added); i++) {
+        memset(once.arrays[added[i]], 0, once.sizes[added[i]] * sizeof(double));
+        memset(twice.arrays[added[i]], 0, twice.sizes[added[i]] * sizeof(double));
+    }
+    twice.a.adds = true;
+    run(kernel, &once, true);
+    run(kernel, &twice, true);
+    run(kernel, &twice, true);
+    for (size_t i = 0; i < SW_COUNT(added); i++) {
+        double *values = once.arrays[added[i]];
+        for (size_t j = 0; j < once.sizes[added[i]]; j++)
+            values[j] *= 2;
+        is_right =
+            largest_error(SW_DTYPE_F64, twice.arrays[added[i]], values, once.sizes[added[i]], 1) < 1e-12 &&
+            is_right;
+    }
+    sw_kernel_destroy(kernel);
+    return clear(&once) && clear(&twice) && is_right;
+}
+
+static void gradients_are_added_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(gradients_are_added, 20));
+}
+
 static void heads_that_do_not_fit_and_sizes_that_overflow_are_refused(void **state)
 {
     sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
@@ -476,6 +585,8 @@ int main(void)
         cmocka_unit_test(the_backward_is_the_slope_of_the_forward),
         cmocka_unit_test(the_bits_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(the_backward_of_parts_of_the_keys_adds_up),
+        cmocka_unit_test(parts_of_the_keys_merge_to_the_whole),
+        cmocka_unit_test(gradients_are_added_where_that_is_asked_for),
         cmocka_unit_test(heads_that_do_not_fit_and_sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
