@@ -1,0 +1,161 @@
+/* Blocks on their way round the ring (parallel/ring.h). */
+#include "parallel/ring.h"
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "tensor/copy.h"
+
+void sw_ring_destroy(sw_ring *ring)
+{
+    if (ring == NULL)
+        return;
+    sw_pending_destroy(ring->blocks);
+    sw_pending_destroy(ring->gradients);
+    sw_free(ring->n_sent);
+    sw_free(ring->n_received);
+    sw_free(ring);
+}
+
+sw_status sw_ring_create(sw_ring **out, const sw_group *group, sw_error *err)
+{
+    sw_ring *made = sw_alloc_zero(1, sizeof *made);
+    sw_status status = SW_OK;
+
+    if (made != NULL) {
+        made->group = group;
+        made->n_sent = sw_alloc_zero(group->size, sizeof *made->n_sent);
+        made->n_received = sw_alloc_zero(group->size, sizeof *made->n_received);
+    }
+    if (made == NULL || made->n_sent == NULL || made->n_received == NULL)
+        status = SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a ring");
+    if (status == SW_OK)
+        status = sw_pending_create(&made->blocks, group, 0, err);
+    if (status == SW_OK)
+        status = sw_pending_create(&made->gradients, group, 0, err);
+    if (status == SW_OK)
+        *out = made;
+    else
+        sw_ring_destroy(made);
+    return status;
+}
+
+/* ---- where blocks are ---- */
+
+uint32_t sw_ring_block_in(const sw_ring_call *a, uint32_t step)
+{
+    uint32_t n = a->ring->group->size;
+    return (a->ring->group->index + n - step % n) % n;
+}
+
+uint32_t sw_ring_ahead(const sw_ring_call *a, uint32_t by)
+{
+    return (a->ring->group->index + by) % a->ring->group->size;
+}
+
+uint32_t sw_ring_before(const sw_ring_call *a)
+{
+    return sw_ring_ahead(a, a->ring->group->size - 1);
+}
+
+bool sw_ring_holds(const sw_ring_call *a, uint32_t step)
+{
+    return step < a->ring->group->size && a->reach[sw_ring_block_in(a, step)] >= step;
+}
+
+bool sw_ring_is_seen(const sw_ring_call *a, uint32_t step)
+{
+    const sw_ring_mask mask = {a->args.is_causal, a->args.window};
+    return sw_ring_sees(&mask, &a->tokens[a->ring->group->index], &a->tokens[sw_ring_block_in(a, step)]);
+}
+
+sw_heads_out sw_ring_dense(void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width)
+{
+    size_t token = (size_t)(n_heads * width);
+    return (sw_heads_out){values, token * (size_t)n_tokens, token, (size_t)width};
+}
+
+sw_heads sw_ring_read(const void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width)
+{
+    sw_heads_out at = sw_ring_dense(NULL, n_tokens, n_heads, width);
+    return (sw_heads){values, at.batch, at.token, at.head};
+}
+
+sw_status sw_ring_frame(sw_ring_call *a, sw_step *step, const sw_tensor *const *in, sw_error *err)
+{
+    const sw_tensor *q = in[0];
+    const sw_tensor *k = in[1];
+    const sw_attend_args *args = &a->args;
+    sw_attention_args *f = &a->frame;
+    const void *values = NULL;
+    const void *positions = NULL;
+
+    *f = (sw_attention_args){.n_batch = (size_t)q->dims[0],
+                             .n_queries = (size_t)q->dims[1],
+                             .n_keys = (size_t)q->dims[1],
+                             .n_heads = (size_t)q->dims[2],
+                             .n_kv_heads = (size_t)k->dims[2],
+                             .width = (size_t)q->dims[3],
+                             .v_width = (size_t)in[2]->dims[3],
+                             .scale = args->scale,
+                             .soft_cap = args->soft_cap,
+                             .is_causal = args->is_causal,
+                             .window = args->window,
+                             .q_positions_batch = (size_t)q->dims[1],
+                             .k_positions_batch = (size_t)q->dims[1],
+                             .lse = a->lse};
+    SW_TRY(sw_node_dense(step, q, &values, err));
+    f->q = sw_ring_read(values, q->dims[1], q->dims[2], q->dims[3]);
+    SW_TRY(sw_node_dense(step, args->q_positions, &positions, err));
+    f->q_positions = positions;
+    if (args->slopes != NULL)
+        SW_TRY(sw_node_dense(step, args->slopes, &f->slopes, err));
+    if (args->sinks != NULL)
+        SW_TRY(sw_node_dense(step, args->sinks, &f->sinks, err));
+    return SW_OK;
+}
+
+const void *sw_ring_positions(const sw_ring_call *a, const char *block)
+{
+    return block + (a->size.keys + a->size.values) * a->width;
+}
+
+sw_attention_args sw_ring_args(const sw_ring_call *a, const char *block)
+{
+    sw_attention_args args = a->frame;
+
+    args.sinks = NULL;
+    args.k = sw_ring_read(block, args.n_keys, args.n_kv_heads, args.width);
+    args.v = sw_ring_read(block + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
+    args.k_positions = sw_ring_positions(a, block);
+    return args;
+}
+
+void sw_ring_pack(const sw_ring_call *a, const sw_tensor *const *in, char *block)
+{
+    sw_copy_to_dense(in[1], block);
+    sw_copy_to_dense(in[2], block + a->size.keys * a->width);
+    sw_copy_to_dense(a->args.k_positions, block + (a->size.keys + a->size.values) * a->width);
+}
+
+void sw_ring_pass(const sw_ring_call *a, uint32_t step, const char *block, char *next)
+{
+    sw_ring *ring = a->ring;
+    bool goes_on = a->reach[sw_ring_block_in(a, step)] > step && sw_ring_holds(a, step);
+    bool comes = sw_ring_holds(a, step + 1);
+
+    ring->n_sent[sw_ring_ahead(a, 1)] = goes_on ? a->size.all : 0;
+    ring->n_received[sw_ring_before(a)] = comes ? a->size.all : 0;
+    sw_exchange_elems_begin(ring->blocks, a->dtype, block, ring->n_sent, next, ring->n_received);
+    ring->n_sent[sw_ring_ahead(a, 1)] = 0;
+    ring->n_received[sw_ring_before(a)] = 0;
+}
+
+sw_status sw_ring_take(const sw_ring_call *a, sw_step *step, uint32_t n, char **blocks, sw_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        void *memory = NULL;
+        SW_TRY(sw_node_take(step, (size_t)a->size.all * a->width, &memory, err));
+        blocks[i] = memory;
+    }
+    return SW_OK;
+}
