@@ -118,7 +118,7 @@ static bool is_a_number_type(sw_dtype dtype)
 }
 
 /* The shape that the table gives; a fault where the checkpoint has another. */
-static bool check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *p)
+static void check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *p)
 {
     uint64_t dims[SW_MAX_DIMS];
     uint32_t n_dims = 0;
@@ -128,20 +128,19 @@ static bool check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *
     if (!sw_row_shape(b->model->family, p->row, &b->model->config.attributes, p->layer, dims, &n_dims) ||
         n_dims > SW_TENSOR_MAX_DIMS) {
         note(b, MISSHAPEN, "%s: its shape does not follow from the config", entry->name);
-        return false;
+        return;
     }
     p->n_dims = n_dims;
     memcpy(p->dims, dims, n_dims * sizeof *dims);
     if (entry->shape != NULL && entry->shape->n_dims == n_dims &&
         memcmp(entry->shape->dims, dims, n_dims * sizeof *dims) == 0 &&
         is_a_number_type((sw_dtype)entry->dtype))
-        return true;
+        return;
     sw_shape_text(n_dims, dims, wanted);
     if (entry->shape != NULL && entry->shape->n_dims <= SW_TENSOR_MAX_DIMS)
         sw_shape_text(entry->shape->n_dims, entry->shape->dims, found);
     note(b, MISSHAPEN, "%s is %s %s, not %s of floats", entry->name, sw_dtype_name((sw_dtype)entry->dtype),
          found, wanted);
-    return false;
 }
 
 /* ---- parameters with a second count, of experts or heads, which are stacked ---- */
@@ -249,8 +248,7 @@ static sw_status bind_tensor(binding *b, uint32_t i)
         note(b, EXTRA, "%s: family %s does not compute with it", entry->name, b->model->family->name);
         return SW_OK;
     }
-    if (!check_shape(b, entry, p))
-        return SW_OK;
+    check_shape(b, entry, p); /* a wrong one is not missing too */
     SW_TRY(sw_net_text(b->net, &p->fqn, b->err, "%s", entry->name));
     return place(b, p);
 }

@@ -22,21 +22,29 @@ sw_status sw_net_text(const sw_net *net, const char **out, sw_error *err, const 
 
 /* ---- constants ---- */
 
-/* How many positions will be used: what was asked for, which a learned table must have. */
+/* How many positions will be used: what was asked for, else those of the config. */
 static sw_status settle_positions(sw_net *net, const sw_net_options *options, sw_error *err)
 {
-    uint64_t given = net->settings.n_positions;
-    uint64_t wanted = options->n_positions > 0 ? options->n_positions : given;
+    uint64_t wanted = options->n_positions > 0 ? options->n_positions : net->settings.n_positions;
 
-    if (net->positions != NULL && wanted > given)
-        return SW_FAIL(err, SW_E_ARGUMENT, "use shorter sequences",
-                       "%" PRIu64 " positions are more than the %" PRIu64 " of %s", wanted, given,
-                       net->positions->fqn);
     if (wanted > INT32_MAX)
         return SW_FAIL(err, SW_E_LIMIT, "use shorter sequences", "%" PRIu64 " positions are too many",
                        wanted);
     net->settings.n_positions = wanted;
     return SW_OK;
+}
+
+/* A learned table has so many, and no more. */
+static sw_status check_table(const sw_net *net, sw_error *err)
+{
+    const sw_parameter *table = net->held[SW_SLOT_POSITIONS].weight;
+    uint64_t wanted = net->settings.n_positions + net->settings.decoder->first_position;
+
+    if (table == NULL || wanted <= table->dims[0])
+        return SW_OK;
+    return SW_FAIL(err, SW_E_ARGUMENT, "use shorter sequences",
+                   "%" PRIu64 " positions are more than the %" PRIu64 " of %s", net->settings.n_positions,
+                   table->dims[0] - net->settings.decoder->first_position, table->fqn);
 }
 
 static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err)
@@ -118,11 +126,12 @@ static sw_status make(sw_net *net, const sw_model *model, const sw_net_options *
     net->settings.dtype = dtype;
     net->stages = &sw_stages_local;
     SW_TRY(make_layers(net, &model->config, err));
-    SW_TRY(sw_net_bind(net, model, options, err));
-    SW_TRY(sw_net_build_modules(net, err));
     SW_TRY(settle_positions(net, options, err));
-    SW_TRY(make_rotary(net, &model->config, err));
-    return make_slopes(net, err);
+    SW_TRY(make_rotary(net, &model->config, err)); /* before tensors: it may refuse the config */
+    SW_TRY(make_slopes(net, err));
+    SW_TRY(sw_net_bind(net, model, options, err));
+    SW_TRY(check_table(net, err));
+    return sw_net_build_modules(net, err);
 }
 
 sw_status sw_net_create(sw_net **out, const sw_model *model, const sw_net_options *options, sw_error *err)
