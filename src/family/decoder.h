@@ -95,7 +95,7 @@ typedef struct sw_decoder {
     bool has_rotary;         /* queries and keys are turned */
     bool is_interleaved;     /* pairs of a turn are neighbours */
     bool scales_embedding;   /* by the root of the hidden size */
-    bool scales_alibi;       /* slopes are rounded to BF16, and scaled as scores are */
+    bool rounds_alibi;       /* slopes and what they add are rounded to BF16, then scaled as scores are */
     bool is_activation_kept; /* the class computes its default whatever the config says */
     sw_window_rule window;
     uint32_t first_position; /* row of the position table of position 0 */

@@ -95,7 +95,7 @@ static const sw_decoder decoder = {
     .defaults = setting_defaults,
     .norm = SW_NORM_LAYER,
     .has_rotary = true,
-    .scales_alibi = true,
+    .rounds_alibi = true,
 };
 
 const sw_family sw_family_falcon = {

@@ -335,6 +335,7 @@ static sw_score_args score_args(const work *w, const tile *x)
         .scale = a->scale,
         .soft_cap = a->soft_cap,
         .slope = value_of(w, a->slopes, x->h),
+        .rounded_alibi = a->rounded_alibi,
         .is_masked = true,
         .is_causal = a->is_causal,
         .window = a->window,

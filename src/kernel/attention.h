@@ -48,13 +48,15 @@ typedef struct sw_attention_args {
     size_t q_positions_batch;   /* from batch to batch; 0: the same for all */
     size_t k_positions_batch;
     const void *slopes; /* [H] or NULL: ALiBi */
-    const void *sinks;  /* [H] or NULL: logits that take weight and give nothing */
-    sw_heads q;         /* [B, T, H, D] */
-    sw_heads k;         /* [B, S, K, D] */
-    sw_heads v;         /* [B, S, K, E] */
-    sw_heads_out out;   /* [B, T, H, E]; the backward reads it */
-    void *lse;          /* [B, H, T]; the forward writes it, the backward reads it */
-    sw_heads d_out;     /* backward: [B, T, H, E] */
+    /* 0: none. Else slopes count as Falcon has them: this times (slope * k_position, rounded to BF16). */
+    double rounded_alibi;
+    const void *sinks; /* [H] or NULL: logits that take weight and give nothing */
+    sw_heads q;        /* [B, T, H, D] */
+    sw_heads k;        /* [B, S, K, D] */
+    sw_heads v;        /* [B, S, K, E] */
+    sw_heads_out out;  /* [B, T, H, E]; the backward reads it */
+    void *lse;         /* [B, H, T]; the forward writes it, the backward reads it */
+    sw_heads d_out;    /* backward: [B, T, H, E] */
     sw_heads_out d_q;
     sw_heads_out d_k;
     sw_heads_out d_v;

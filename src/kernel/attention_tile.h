@@ -18,7 +18,8 @@ typedef struct sw_score_args {
     double scale;
     double soft_cap;
     double slope;
-    bool is_masked; /* some keys may be hidden */
+    double rounded_alibi; /* kernel/attention.h */
+    bool is_masked;       /* some keys may be hidden */
     bool is_causal;
     uint32_t window;
     const int32_t *q_positions; /* [rows] */

@@ -1,6 +1,15 @@
 /* Reference loops of attention tiles for the type REAL, to be included by reference_f32.c and
  * reference_f64.c. */
 
+/* What a slope adds to the score of a key. */
+static double alibi(const sw_score_args *s, int32_t q, int32_t k)
+{
+    if (s->rounded_alibi == 0)
+        return s->slope * ((double)k - (double)q);
+    float product = (float)(s->slope * (double)k);
+    return s->rounded_alibi * (double)sw_float_of_bf16(sw_bf16_of_float(product));
+}
+
 /* x of a score, -inf where the key is hidden; *slope is what the soft cap leaves of a change of q.k. */
 static double masked_score(const sw_score_args *s, size_t r, size_t c, double *slope)
 {
@@ -17,7 +26,7 @@ static double masked_score(const sw_score_args *s, size_t r, size_t c, double *s
     sw_sight sight = sw_sight_of(s->is_causal, s->window, q);
     if (s->is_masked && (k < sight.least || k > sight.most))
         return -INFINITY;
-    return x + s->slope * ((double)k - (double)q);
+    return x + alibi(s, q, k);
 }
 
 static void score(const void *args, size_t begin, size_t end)

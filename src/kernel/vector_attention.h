@@ -1,5 +1,17 @@
 /* Vector loops of attention tiles, for avx2.c and avx512.c. */
 
+/* The scores of the keys from column c on, and what a slope adds to them. */
+INLINE vf with_alibi(const sw_score_args *s, size_t r, size_t c, vf x)
+{
+    vf slope = v_set((float)s->slope);
+    uint16_t rounded[LANES];
+
+    if (s->rounded_alibi == 0)
+        return v_fma(slope, v_minus(s->k_positions + c, s->q_positions[r], s->n - c), x);
+    v_store_bf16(rounded, slope * v_minus(s->k_positions + c, 0, s->n - c));
+    return v_fma(v_set((float)s->rounded_alibi), v_load_bf16(rounded), x);
+}
+
 /* x of the scores of row r from column c on, -inf where hidden or beyond the row; and what the soft cap
  * leaves. */
 INLINE v_pair masked_scores(const sw_score_args *s, size_t r, size_t c, sw_sight sight)
@@ -16,7 +28,7 @@ INLINE v_pair masked_scores(const sw_score_args *s, size_t r, size_t c, sw_sight
         x = cap * t;
     }
     if (s->slope != 0)
-        x = v_fma(v_set((float)s->slope), v_minus(s->k_positions + c, s->q_positions[r], n), x);
+        x = with_alibi(s, r, c, x);
     if (s->is_masked)
         seen = v_within(s->k_positions + c, sight.least, sight.most, n);
     return (v_pair){v_select(seen, x, v_set(-INFINITY)), slope};

@@ -259,6 +259,7 @@ static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_
     sw_attend_args args = {.q_positions = pass->positions,
                            .k_positions = pass->key_positions == NULL ? pass->positions : pass->key_positions,
                            .slopes = slopes_of(module->parent, step),
+                           .rounded_alibi = s->decoder->rounds_alibi ? s->attention_scale : 0,
                            .sinks = sw_tensor_of(module->held[SW_SLOT_SINKS].weight),
                            .scale = s->attention_scale,
                            .soft_cap = s->attention_soft_cap,

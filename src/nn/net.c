@@ -82,16 +82,14 @@ static double slope_of(uint64_t head, uint64_t n_heads)
 static sw_status make_slopes(sw_net *net, sw_error *err)
 {
     const sw_net_settings *s = &net->settings;
-    double scale = s->decoder->scales_alibi ? s->attention_scale : 1;
 
     if (!s->has_alibi)
         return SW_OK;
     SW_TRY(sw_tensor_create(&net->slopes, net->memory, s->dtype, 1, &s->heads, NULL, err));
     for (uint64_t i = 0; i < s->heads; i++) {
         double slope = slope_of(i, s->heads);
-        if (s->decoder->scales_alibi)
+        if (s->decoder->rounds_alibi)
             slope = (double)sw_float_of_bf16(sw_bf16_of_float((float)slope));
-        slope *= scale;
         if (s->dtype == SW_DTYPE_F64)
             ((double *)sw_tensor_data(net->slopes))[i] = slope;
         else

@@ -68,6 +68,7 @@ static sw_status attention_args(sw_call *call, sw_attention_args *a, sw_error *e
         .v_width = (size_t)call->in[V]->dims[3],
         .scale = call->args.factor,
         .soft_cap = call->args.soft_cap,
+        .rounded_alibi = call->args.alpha,
         .is_causal = call->args.is_causal,
         .window = call->args.window,
         .out = dense_heads(sw_tensor_data(call->out[0]), call->out[0]),

@@ -243,6 +243,7 @@ sw_tensor *sw_op_attention(sw_step *step, const sw_tensor *q, const sw_tensor *k
                .in = {q, k, v, args->q_positions, args->k_positions, args->slopes, args->sinks},
                .args = {.factor = args->scale,
                         .soft_cap = args->soft_cap,
+                        .alpha = args->rounded_alibi,
                         .window = args->window,
                         .is_causal = args->is_causal});
 }

@@ -75,6 +75,7 @@ typedef struct sw_attend_args {
     const sw_tensor *q_positions; /* I32 [batch, queries] */
     const sw_tensor *k_positions; /* I32 [batch, keys], -1: padding */
     const sw_tensor *slopes;      /* [heads] or NULL: ALiBi */
+    double rounded_alibi;         /* 0; or Falcon's form of it: kernel/attention.h */
     const sw_tensor *sinks;       /* [heads] or NULL */
     double scale;
     double soft_cap; /* 0: none */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/short_float.h"
 #include "base/status.h"
 #include "kernel/attention.h"
 #include "kernel/attention_merge.h"
@@ -72,6 +73,7 @@ static void choose_form(made *m, gen *g, bool is_small)
     a->scale = 0.3 / sqrt((double)a->width);
     a->soft_cap = gen_below(g, 3) == 0 ? 2 : 0;
     a->is_causal = gen_below(g, 3) != 0;
+    a->rounded_alibi = gen_below(g, 3) == 0 ? 0.5 : 0;
     a->window = gen_below(g, 3) == 0 ? gen_between(g, 1, is_small ? 4 : 120) : 0;
     if (gen_below(g, 2) == 0) {
         m->positions[0] = random_positions(g, a->n_queries, false);
@@ -176,7 +178,13 @@ static double logit(const made *m, size_t b, size_t h, size_t t, size_t s)
     x *= a->scale;
     if (a->soft_cap > 0)
         x = a->soft_cap * tanh(x / a->soft_cap);
-    return x + (a->slopes == NULL ? 0 : value_of(m, a->slopes, h) * (k - q));
+    if (a->slopes == NULL)
+        return x;
+    double slope = value_of(m, a->slopes, h);
+    float product = (float)(slope * k);
+    return x + (a->rounded_alibi == 0
+                    ? slope * (k - q)
+                    : a->rounded_alibi * (double)sw_float_of_bf16(sw_bf16_of_float(product)));
 }
 
 /* Row (b, t, h) of out, and its lse. */

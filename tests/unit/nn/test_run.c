@@ -143,7 +143,8 @@ static void fill_half(const sw_parameter *part, const sw_parameter *whole, uint3
 static sw_net *half_of(uint32_t half)
 {
     static const char *const cut[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                                      "self_attn.o_proj", "mlp.gate_proj",    "mlp.up_proj", "mlp.down_proj"};
+                                      "self_attn.o_proj", "mlp.gate_proj",    "mlp.up_proj",
+                                      "mlp.down_proj"};
     char name[96];
     sw_net *net = NULL;
 
