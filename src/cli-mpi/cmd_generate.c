@@ -29,7 +29,7 @@ enum {
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_PROMPT_TOKENS] = { "prompt-tokens", 0, "N,N,...", "tokens that the text begins with" },
+    [OPT_PROMPT_TOKENS] = { "prompt-tokens", 0, "LIST", "tokens that the text begins with: 1,15,7" },
     [OPT_PROMPT_TEXT]   = { "prompt-text",   0, "TEXT",    "the same as a text whose bytes are the tokens" },
     [OPT_MAX_NEW]       = { "max-new",       0, "N",       "new tokens at most; 64 when not given" },
     [OPT_TEMPERATURE]   = { "temperature",   0, "X",       "how freely to choose; 0, when not given: the likeliest" },
@@ -100,7 +100,7 @@ static sw_status read_prompt(text *out, const sw_arguments *arguments, uint64_t 
     SW_TRY(sw_arguments_exclude(arguments, OPT_PROMPT_TOKENS, OPT_PROMPT_TEXT, err));
     if (list == NULL && bytes == NULL)
         return SW_FAIL(err, SW_E_ARGUMENT, "give tokens, or a text whose bytes are the tokens",
-                       "neither --prompt-tokens N,N,... nor --prompt-text TEXT is given");
+                       "neither --prompt-tokens LIST nor --prompt-text TEXT is given");
     SW_TRY(check_text(bytes, vocab, err));
     out->n_prompt = list != NULL ? read_tokens(list, NULL) : strlen(bytes);
     if (out->n_prompt == 0 || out->n_prompt > MOST_PROMPT)
@@ -149,16 +149,17 @@ static void put_bytes(const int32_t *ids, uint64_t n, sw_buffer *out)
     sw_buffer line = {0};
 
     for (uint64_t i = 0; i < n; i++) {
-        bool is_blank = ids[i] == '\n' || ids[i] == '\t';
+        const uint8_t byte = ids[i] < BYTES ? (uint8_t)ids[i] : '?';
+        bool is_blank = byte == '\n' || byte == '\t';
         if (!is_blank)
-            sw_buffer_putc(&line, ids[i] < BYTES ? (char)ids[i] : '?');
+            sw_buffer_append(&line, &byte, 1);
         if (!is_blank && i + 1 < n)
             continue;
         if (line.length > 0)
             sw_text_clean(line.bytes, line.length);
         sw_buffer_append(out, line.bytes, line.length);
         if (is_blank)
-            sw_buffer_putc(out, (char)ids[i]);
+            sw_buffer_append(out, &byte, 1);
         line.length = 0;
     }
     sw_buffer_putc(out, '\n');
@@ -239,7 +240,7 @@ static sw_status run_generate(sw_run *run, sw_error *err)
 const sw_command sw_command_generate = {
     .name = "generate",
     .summary = "tokens that follow a prompt",
-    .usage = "MODEL --prompt-tokens N,N,...|--prompt-text TEXT [--max-new N] [options]",
+    .usage = "MODEL --prompt-tokens LIST|--prompt-text TEXT [--max-new N] [options]",
     .description =
         "Continue a prompt with a Hugging Face folder, and print the new tokens on one line; with\n"
         "--prompt-text, bytes as tokens, the whole text. The likeliest token is taken each time, or with\n"

@@ -25,9 +25,6 @@ enum {
     OPT_WARMUP,
     OPT_WEIGHT_DECAY,
     OPT_CLIP,
-    OPT_BETA1,
-    OPT_BETA2,
-    OPT_EPS,
     OPT_SEED,
     OPT_RECOMPUTE,
     OPT_SAVE,
@@ -57,9 +54,6 @@ static const sw_option options[] = {
     [OPT_WARMUP]       = { "warmup",       0,   "N",      "steps in which the rate rises from 0; none when not given" },
     [OPT_WEIGHT_DECAY] = { "weight-decay", 0,   "X",      "decay of matrices; 0.1 when not given" },
     [OPT_CLIP]         = { "clip",         0,   "X",      "largest norm of all gradients; 1 when not given, 0: any" },
-    [OPT_BETA1]        = { "beta1",        0,   "X",      "AdamW's first moment; 0.9 when not given" },
-    [OPT_BETA2]        = { "beta2",        0,   "X",      "AdamW's second moment; 0.95 when not given" },
-    [OPT_EPS]          = { "eps",          0,   "X",      "AdamW's epsilon; 1e-8 when not given" },
     [OPT_SEED]         = { "seed",         's', "N",      "which order of the data; 0 when not given" },
     [OPT_RECOMPUTE]    = { "recompute",    0,   NULL,     "compute layers twice instead of keeping them: less memory" },
     [OPT_SAVE]         = { "save",         0,   "FOLDER", "write a checkpoint there at the end" },
@@ -139,10 +133,7 @@ static sw_status read_optimizer(training *t, sw_error *err)
 
     *adamw = (sw_adamw){.decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0};
     SW_TRY(sw_arguments_number(arguments, OPT_WEIGHT_DECAY, 0, 1000, &adamw->decay, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_CLIP, 0, 1e9, &adamw->clip, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_BETA1, 0, 0.999999, &adamw->beta1, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_BETA2, 0, 0.999999, &adamw->beta2, err));
-    return sw_arguments_number(arguments, OPT_EPS, 0, 1, &adamw->eps, err);
+    return sw_arguments_number(arguments, OPT_CLIP, 0, 1e9, &adamw->clip, err);
 }
 
 static sw_status read_saving(training *t, sw_error *err)

@@ -57,8 +57,8 @@ sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *ro
     uint32_t n_threads = 0;
 
     *r = (sw_running){.run = run, .rows = rows};
-    sw_meter_init(&r->meter, run->messages,
-                  run->messages == NULL || sw_arguments_has(&run->arguments, rows->quiet));
+    if (run->messages != NULL) /* a rank that speaks */
+        sw_meter_init(&r->meter, run->messages, sw_arguments_has(&run->arguments, rows->quiet));
     SW_TRY(check_ranks(&run->arguments, rows->mesh, err));
     SW_TRY(sw_arguments_u32(&run->arguments, rows->threads, 1, MOST_THREADS, &n_threads, err));
     SW_TRY(sw_kernel_create(&r->kernel, n_threads, SW_KERNEL_BEST, err));
