@@ -231,7 +231,7 @@ static sw_tensor *run_routed(sw_ep_mode mode, const shape *s, routed *r)
     if (mode == SW_EP_AXIS)
         x = sw_sum_node(c.step, c.group, x, SW_SUM_BACKWARD);
     const sw_tensor *scores = sw_op_softmax(c.step, sw_op_linear(c.step, x, r->router, NULL));
-    const sw_tensor *weights = sw_op_top_k(c.step, scores, s->per_token, &indices);
+    const sw_tensor *weights = sw_op_top_k(c.step, scores, &(sw_top_k_choice){.k = s->per_token}, &indices);
     rank_case_must(&c, weights);
     if (mode != SW_EP_NONE)
         return mix_over_ranks(mode, s, &r->m, x, indices, weights);
