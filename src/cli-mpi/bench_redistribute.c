@@ -156,16 +156,17 @@ static const struct section {
     uint32_t ranks; /* bits of the numbers of ranks that are judged; 0: any */
 } sections[] = {
     {"by MPI, dim 0",           BY_MPI,    0, false, BIT(GATHER) | BIT(SCATTER) | BIT(REDUCE),                    large, SW_BENCH_RATIO,   1.10,
-     0                                                                                                                                                            },
+     0                                                                                                                                                   },
     {"by MPI, other dims",      BY_MPI,    1, true,  BIT(GATHER) | BIT(SCATTER) | BIT(ACROSS) | BIT(ACROSS_BACK),
-     large,                                                                                                              SW_BENCH_RATIO,   1.10,   0              },
+     large,                                                                                                              SW_BENCH_RATIO,   1.10,   0     },
     {"by MPI, small",           BY_MPI,    0, false, BIT(GATHER) | BIT(SCATTER) | BIT(REDUCE) | BIT(ACROSS),      small,
-     SW_BENCH_RATIO,                                                                                                                       1.50,   0              },
+     SW_BENCH_RATIO,                                                                                                                       1.50,   0     },
     {"in a window",             IN_PLACE,  0, false, BIT(GATHER) | BIT(SCATTER) | BIT(REDUCE),                    near,  SW_BENCH_RATIO,   0.50,
-     BIT(2) | BIT(4)                                                                                                                                              },
-    {"copied through a window", COPIED,    0, false, BIT(GATHER) | BIT(SCATTER) | BIT(REDUCE),                    near,
-     SW_BENCH_RATIO,                                                                                                                       1.00,   BIT(2) | BIT(4)},
-    {"a value",                 BY_ITSELF, 0, false, BIT(REDUCE),                                                 value, SW_BENCH_SECONDS, 100e-6, BIT(8)         },
+     BIT(2) | BIT(4)                                                                                                                                     },
+    {"copied through a window", COPIED,    0, false,
+     BIT(GATHER) | BIT(SCATTER) | BIT(REDUCE) | BIT(ACROSS) | BIT(ACROSS_BACK),                                   near,  SW_BENCH_RATIO,   1.00,
+     BIT(2) | BIT(4)                                                                                                                                     },
+    {"a value",                 BY_ITSELF, 0, false, BIT(REDUCE),                                                 value, SW_BENCH_SECONDS, 100e-6, BIT(8)},
 };
 
 /* ---- one measurement ---- */

@@ -236,6 +236,10 @@ void sw_all_reduce_view(const sw_group *group, sw_dtype dtype, sw_combine_op op,
 static void move_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
                         const sw_view *out)
 {
+    if (sw_copies_across(group)) {
+        sw_copy_across(group, cut_dim, joined_dim, in, out);
+        return;
+    }
     sw_lanes_of_all_to_all(group, cut_dim, joined_dim, in, out);
     sw_lane_cut cut = sw_lane_cut_of(group, in->width, false);
     sw_lanes_move(group, &cut);
@@ -248,7 +252,7 @@ static void all_to_all(const sw_group *group, const sw_across *across, bool is_b
     uint64_t slot = sw_slot_across(group, across);
 
     sw_enter_across(group, dtype, across, is_back);
-    if (sw_slots_are_short(group, slot, sw_width_of(dtype))) {
+    if (!sw_copies_across(group) && sw_slots_are_short(group, slot, sw_width_of(dtype))) {
         sw_along first = sw_slots_first(group, across);
         sw_along second = sw_slots_second(group, across);
         sw_slots_swap(group, slot, sw_width_of(dtype), is_back ? &second : &first, in,

@@ -65,6 +65,19 @@ void sw_lanes_of_all_to_all(const sw_group *group, uint32_t cut_dim, uint32_t jo
     }
 }
 
+/* The first member has the most rows. */
+uint64_t sw_longest_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
+                           const sw_view *out)
+{
+    uint64_t n = 1;
+
+    for (uint32_t d = 0; d < in->n_dims; d++) {
+        uint64_t extent = d == joined_dim ? out->dims[d] : in->dims[d];
+        n *= d == cut_dim || d == joined_dim ? sw_rows_of(group, extent, 0).end : extent;
+    }
+    return n;
+}
+
 void sw_lanes_of_exchange(const sw_group *group, uint32_t width, const void *sent, const uint64_t *n_sent,
                           void *received, const uint64_t *n_received)
 {

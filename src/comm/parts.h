@@ -30,6 +30,10 @@ void sw_lanes_of_all_to_all(const sw_group *group, uint32_t cut_dim, uint32_t jo
 void sw_lanes_of_exchange(const sw_group *group, uint32_t width, const void *sent, const uint64_t *n_sent,
                           void *received, const uint64_t *n_received);
 
+/* Elements of the longest part that any member has for another in all_to_all. The same on all. */
+uint64_t sw_longest_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
+                           const sw_view *out);
+
 /* Enter a collective with these numbers for the comparison of calls. */
 void sw_enter(const sw_group *group, sw_call_kind kind, sw_dtype dtype, sw_combine_op op, uint32_t n_numbers,
               const uint64_t *numbers);

@@ -28,6 +28,16 @@ sw_window *sw_window_for_copies(const sw_group *group)
     return window;
 }
 
+static bool is_one_host(const sw_window *window)
+{
+    return window->hosts.n == 1;
+}
+
+bool sw_copies_across(const sw_group *group)
+{
+    return group->work->window != NULL && is_one_host(group->work->window);
+}
+
 /* ---- turns ---- */
 
 static uint64_t third_elems(const sw_window *window, uint32_t width)
@@ -78,11 +88,6 @@ static void set_row(const sw_window *window, uint32_t member, char *at, uint64_t
     window->hosts.rows[member] = sw_view_dense(at, width, 1, &n);
 }
 
-static bool is_one_host(const sw_window *window)
-{
-    return window->hosts.n == 1;
-}
-
 /* The rooms of the members here in this turn, from a place in them on, for sw_hosts_combine(). */
 static void set_rooms(sw_window *window, size_t from)
 {
@@ -115,6 +120,35 @@ void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, cons
             uint32_t m = member_at(group, i);
             uint64_t length = left_of(lanes[m].n_received, first, piece);
             sw_view_unpack(&lanes[m].received, first, length, room_of(window, m));
+        }
+    }
+}
+
+/* ---- all_to_all ---- */
+
+void sw_copy_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
+                    const sw_view *out)
+{
+    sw_window *window = group->work->window;
+    const sw_lane *lanes = group->work->lanes;
+    uint64_t piece = third_elems(window, in->width) / group->size;
+    size_t slot = piece * in->width;
+    uint64_t most = sw_longest_across(group, cut_dim, joined_dim, in, out);
+
+    sw_lanes_of_all_to_all(group, cut_dim, joined_dim, in, out);
+    sw_lanes_put_own(group);
+    for (uint64_t first = 0; first < most; first += piece) {
+        window->n_turns++;
+        for (uint32_t i = 1; i < group->size; i++) {
+            uint32_t m = member_at(group, i);
+            uint64_t length = left_of(lanes[m].n_sent, first, piece);
+            sw_view_pack(room_of(window, group->index) + m * slot, &lanes[m].sent, first, length);
+        }
+        sw_window_meet(window);
+        for (uint32_t i = 1; i < group->size; i++) {
+            uint32_t m = member_at(group, i);
+            uint64_t length = left_of(lanes[m].n_received, first, piece);
+            sw_view_unpack(&lanes[m].received, first, length, room_of(window, m) + group->index * slot);
         }
     }
 }

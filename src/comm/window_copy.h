@@ -19,8 +19,13 @@
  */
 struct sw_window *sw_window_for_copies(const sw_group *group);
 
+/* Does all_to_all go through the window? Only on one host: of what goes to another nothing is for two. */
+bool sw_copies_across(const sw_group *group);
+
 /* Over the group's window, which must be there. Hot: collective over the group. */
 void sw_copy_gather(const sw_group *group, uint32_t dim, const sw_view *in, const sw_view *out);
+void sw_copy_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim, const sw_view *in,
+                    const sw_view *out);
 void sw_copy_scatter(const sw_group *group, uint32_t dim, sw_dtype dtype, const sw_view *in,
                      const sw_view *out);
 void sw_copy_reduce(const sw_group *group, uint64_t n_elems, sw_dtype dtype, sw_combine_op op, const char *in,

@@ -55,6 +55,7 @@ static const sw_along large[] = {
     {1, 262144, 1   }, /* 1 MiB of F32 */
     {1, 1021,   1027},
     {3, 1024,   256 },
+    {1, 501,    61  }, /* times 21: many turns across dims */
 };
 enum { N_LARGE = sizeof large / sizeof large[0] };
 
@@ -199,6 +200,34 @@ static void check_gather(const sw_along *t, sw_dtype dtype)
     check_same(whole, elems_of(t), dtype, "in place");
 }
 
+/* Across the dim and one behind it of uneven extent, and back. */
+static void check_across(const sw_along *t, sw_dtype dtype)
+{
+    const sw_across across = {t->n_outer == 0 ? 0 : 1, t->extent, t->n_inner, 7, 3};
+    sw_range first = sw_shard_range(across.first, group->size, group->index);
+    sw_range second = sw_shard_range(across.second, group->size, group->index);
+    uint64_t rest = across.n_outer * across.n_middle * across.n_inner;
+    uint64_t n_in = across.first * (second.end - second.begin) * rest;
+    uint64_t n_out = (first.end - first.begin) * across.second * rest;
+
+    if (n_in * width_of(dtype) > MOST || n_out * width_of(dtype) > MOST)
+        return;
+    fill(in, n_in, dtype);
+    group->work->window = NULL;
+    sw_all_to_all(group, &across, dtype, in, expected);
+    group->work->window = copies;
+    clear(out);
+    sw_all_to_all(group, &across, dtype, in, out);
+    check_same(out, n_out, dtype, "copied");
+    check_guard(out, n_out, dtype);
+    memcpy(expected, in, n_in * width_of(dtype));
+    memcpy(in, out, n_out * width_of(dtype));
+    clear(out);
+    sw_all_to_all_back(group, &across, dtype, in, out);
+    check_same(out, n_in, dtype, "copied back");
+    check_guard(out, n_in, dtype);
+}
+
 /* Between hosts elements are only bytes, but for their sums: some dtypes will do. */
 static void everywhere(void (*check)(const sw_along *t, sw_dtype dtype))
 {
@@ -234,6 +263,12 @@ static void gathered_rows_are_those_of_mpi(void **state)
 {
     (void)state;
     everywhere(check_gather);
+}
+
+static void rows_that_change_their_dim_are_those_of_mpi(void **state)
+{
+    (void)state;
+    everywhere(check_across);
 }
 
 /* What sums must be: the members' numbers host by host, one after the other, then those of the hosts. */
@@ -297,7 +332,10 @@ static void calls_of_all_kinds_may_follow_each_other(void **state)
     (void)state;
     for (int i = 0; i < 200; i++) {
         const sw_along *t = &shapes[i % N_SHAPES];
-        (i % 3 == 0 ? check_gather : i % 3 == 1 ? check_reduce : check_scatter)(t, dtypes[i % N_DTYPES]);
+        (i % 4 == 0   ? check_gather
+         : i % 4 == 1 ? check_reduce
+         : i % 4 == 2 ? check_scatter
+                      : check_across)(t, dtypes[i % N_DTYPES]);
     }
 }
 
@@ -323,6 +361,7 @@ static void nothing_is_allocated(void **state)
     check_reduce(&shapes[9], SW_DTYPE_BF16);
     check_scatter(&shapes[8], SW_DTYPE_F32);
     check_gather(&shapes[8], SW_DTYPE_F32);
+    check_across(&shapes[7], SW_DTYPE_F32);
     void *memory = sw_alloc(1);
     assert_null(memory); /* the first that asked */
     sw_alloc_fail_at(0);
@@ -416,6 +455,7 @@ int main(void)
         ON_HOSTS(maxima_are_those_of_mpi),
         ON_HOSTS(scattered_sums_are_those_of_mpi),
         ON_HOSTS(gathered_rows_are_those_of_mpi),
+        ON_HOSTS(rows_that_change_their_dim_are_those_of_mpi),
         ON_HOSTS(sums_have_the_same_bits_in_every_run),
         ON_HOSTS(calls_of_all_kinds_may_follow_each_other),
         ON_HOSTS(messages_arrive_while_their_sender_waits_in_a_window),
