@@ -295,11 +295,12 @@ static sw_status read_axes(const sw_mesh *mesh, uint32_t axes, sw_axis *order, u
     }
     for (uint32_t i = 0; i < *n; i++) {
         for (uint32_t k = i + 1; k < *n; k++) {
-            if (!sw_mesh_axes_nest(mesh->axes[order[i]], mesh->axes[order[k]]))
+            if (!sw_mesh_axes_nest(mesh->axes[order[i]], mesh->axes[order[k]])) {
                 return SW_FAIL(err, SW_E_ARGUMENT,
                                "take edp and the derived ep alone, or the axes that they are cut out of",
                                "a group over %s and %s, which number the same ranks", sw_axis_name(order[i]),
                                sw_axis_name(order[k]));
+            }
         }
     }
     return SW_OK;

@@ -141,11 +141,9 @@ enum { LONG_ROW = 1024 };
 
 static void copy_rows(rows to, rows from, uint64_t n, size_t length)
 {
-    if (length > LONG_ROW)
-        copy_rows_by(to, from, n, length, length);
-    else if (length % 64 == 0)
+    if (length % 64 == 0 && length <= LONG_ROW)
         copy_rows_by(to, from, n, length, 64);
-    else if (length % 16 == 0)
+    else if (length % 16 == 0 && length <= LONG_ROW)
         copy_rows_by(to, from, n, length, 16);
     else if (length % 8 == 0 && length <= 64)
         copy_rows_by(to, from, n, length, 8);
@@ -241,6 +239,8 @@ static void copy(place to, place from, uint64_t n)
 
     while (n > 0) {
         uint64_t length = least(n, least(run_left(&to), run_left(&from)));
+        if (length == 0)
+            return; /* cannot be: a view with elements has runs */
         rows into = rows_at(&to, length);
         rows out_of = rows_at(&from, length);
         uint64_t n_rows = least(n / length, least(into.n, out_of.n));
