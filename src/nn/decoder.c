@@ -148,17 +148,17 @@ static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass 
     return pass;
 }
 
-const sw_tensor *sw_net_hidden(const sw_net *net, sw_step *step, const sw_pass *given)
+const sw_tensor *sw_net_hidden(const sw_net *net, sw_step *step, const sw_pass *pass)
 {
-    const sw_pass *pass = keep_pass(net, step, given);
-    const sw_tensor *x = pass == NULL ? NULL : run_layers(net, step, pass, embed(net, step, pass));
+    const sw_pass *kept = keep_pass(net, step, pass);
+    const sw_tensor *x = kept == NULL ? NULL : run_layers(net, step, kept, embed(net, step, kept));
 
     if (x == NULL)
         return NULL;
-    if (pass->cache != NULL)
-        sw_cache_end(pass->cache);
-    x = through(net->final_norm, step, pass, x);
-    return through(net->embed_out, step, pass, x);
+    if (kept->cache != NULL)
+        sw_cache_end(kept->cache);
+    x = through(net->final_norm, step, kept, x);
+    return through(net->embed_out, step, kept, x);
 }
 
 const sw_tensor *sw_net_logits(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *hidden)
