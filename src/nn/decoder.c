@@ -70,13 +70,37 @@ static sw_tensor *run_norms_behind(const layer_run *r, sw_step *step, const sw_t
     return r->layer->mlp_norm == NULL ? y : sw_module_run_on(r->layer->mlp_norm, step, r->pass, y);
 }
 
+static sw_tensor *run_branches(const layer_run *r, sw_step *step, const sw_tensor *x)
+{
+    if (r->net->settings.is_parallel)
+        return run_side_by_side(r, step, x);
+    return r->net->settings.is_norm_behind ? run_norms_behind(r, step, x) : run_in_turn(r, step, x);
+}
+
+/* With a trace, what the layer's router said stands behind the hidden states: a region that runs again has
+ * one output. */
 static sw_tensor *run_layer(void *context, sw_step *step, const sw_tensor *const *in)
 {
     const layer_run *r = context;
+    sw_router_trace *trace = r->pass->routers;
 
-    if (r->net->settings.is_parallel)
-        return run_side_by_side(r, step, in[0]);
-    return r->net->settings.is_norm_behind ? run_norms_behind(r, step, in[0]) : run_in_turn(r, step, in[0]);
+    if (trace != NULL)
+        trace->last = NULL;
+    sw_tensor *y = run_branches(r, step, in[0]);
+    if (y == NULL || trace == NULL || trace->last == NULL)
+        return y;
+    return sw_op_concat(step, y, sw_view_split(step, trace->last, 0, y->dims[1]));
+}
+
+/* Hidden states of what a layer gave, and the logits behind them. */
+static const sw_tensor *take_logits(const layer_run *r, sw_step *step, const sw_tensor *y, uint32_t layer)
+{
+    uint64_t width = r->net->settings.hidden;
+
+    if (y == NULL || r->pass->routers == NULL || y->dims[2] == width)
+        return y;
+    r->pass->routers->logits[layer] = sw_view_slice(step, y, 2, width, y->dims[2] - width);
+    return sw_view_slice(step, y, 2, 0, width);
 }
 
 /* ---- all of them ---- */
@@ -104,6 +128,7 @@ static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pa
         }
         *r = (layer_run){net, &net->layers[i], pass};
         x = pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
+        x = take_logits(r, step, x, i);
     }
     return x;
 }
@@ -178,6 +203,16 @@ sw_tensor *sw_net_loss(const sw_net *net, sw_step *step, const sw_pass *pass, co
     if (logits != NULL)
         *logits = y;
     return loss->run(loss->context, step, y, labels, factor);
+}
+
+sw_router_trace *sw_net_trace_routers(const sw_net *net, sw_step *step)
+{
+    return sw_router_trace_begin(step, net->n_layers);
+}
+
+sw_tensor *sw_net_router_loss(const sw_net *net, sw_step *step, const sw_router_trace *trace, double factor)
+{
+    return sw_router_loss(&net->settings.router, &net->stages->count, step, trace, factor);
 }
 
 const sw_tensor *sw_net_positions(const sw_net *net, sw_step *step, uint64_t n_batch, uint64_t n_tokens,

@@ -47,7 +47,8 @@ static sw_tensor *experts_forward(const sw_module *module, sw_step *step, const 
 {
     const sw_held *held = module->held;
     const sw_transport_stage *transport = &module->stages->transport;
-    sw_routing routing = {in[1], in[2], module->net->settings.router.n_experts};
+    sw_routing routing = {
+        .experts = in[1], .weights = in[2], .n_experts = module->net->settings.router.n_experts};
     sw_dispatched d = {0};
     const sw_tensor *h = NULL;
 
@@ -135,6 +136,8 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
 
     if (in[0] == NULL)
         return NULL;
+    if (pass->routers != NULL)
+        pass->routers->last = routing.logits;
     const sw_tensor *to_experts[] = {x, routing.experts, routing.weights};
     sw_tensor *y = sw_module_run(module->core, step, pass, to_experts);
     y = sw_view_split(step, y, 0, in[0]->dims[1]);

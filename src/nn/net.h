@@ -91,6 +91,7 @@ struct sw_pass {
     sw_cache *cache;                /* keys and values of what went before; NULL: none */
     uint64_t n_positions;           /* of the whole sequence; 0: one more than the last of the positions */
     const sw_rotary *rotary;        /* set by the run */
+    sw_router_trace *routers;       /* gets what routers say; NULL: nobody asks */
     bool recomputes;                /* a layer's activations are made once more in the backward */
 };
 
@@ -109,5 +110,12 @@ const sw_tensor *sw_net_logits(const sw_net *net, sw_step *step, const sw_pass *
  */
 sw_tensor *sw_net_loss(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *labels,
                        double factor, const sw_tensor **logits);
+
+/*
+ * The auxiliary loss of the routers (nn/router.h) times a factor, to be added to the loss of a pass whose
+ * `routers` was what sw_net_trace_routers() gives.
+ */
+sw_router_trace *sw_net_trace_routers(const sw_net *net, sw_step *step);
+sw_tensor *sw_net_router_loss(const sw_net *net, sw_step *step, const sw_router_trace *trace, double factor);
 
 #endif

@@ -31,6 +31,7 @@ sw_routing sw_route(const sw_router *router, sw_step *step, const sw_tensor *x)
     const sw_tensor *logits = sw_op_linear(step, x, router->weight, router->bias);
     const sw_tensor *weights = sw_op_top_k(step, score(step, s->scores, logits), &choice, &out.experts);
 
+    out.logits = logits;
     if (s->scores == SW_SCORES_OF_CHOSEN)
         weights = sw_op_softmax(step, weights);
     if (s->normalises)

@@ -40,4 +40,23 @@ typedef struct sw_router {
 /* The choice for x [N, C]. Failures are the step's. */
 sw_routing sw_route(const sw_router *router, sw_step *step, const sw_tensor *x);
 
+/* What the routers of a pass said. */
+typedef struct sw_router_trace {
+    const sw_tensor *last;    /* logits [N, experts] of the router that ran last; NULL: none has */
+    const sw_tensor **logits; /* a layer each [B, T, experts]; NULL: it has no router */
+    uint32_t n_layers;
+} sw_router_trace;
+
+/* A trace of `n_layers`, in memory of the step; NULL when the step has failed. */
+sw_router_trace *sw_router_trace_begin(sw_step *step, uint32_t n_layers);
+
+/*
+ * `factor` times the auxiliary loss that keeps experts equally busy: their number times the sum over them of
+ * the share of tokens that chose one and the mean of its probability, over the tokens of all layers. As many
+ * as are chosen a token when all are equally busy. A scalar; over ranks whose tokens `count` counts, a
+ * summand of it.
+ */
+sw_tensor *sw_router_loss(const sw_router_settings *settings, const sw_count_stage *count, sw_step *step,
+                          const sw_router_trace *trace, double factor);
+
 #endif

@@ -19,7 +19,8 @@ typedef struct sw_attend_stage {
 typedef struct sw_routing {
     const sw_tensor *experts;
     const sw_tensor *weights;
-    uint64_t n_experts; /* of the whole model */
+    const sw_tensor *logits; /* [N, n_experts] that it chose by; not for the transport */
+    uint64_t n_experts;      /* of the whole model */
 } sw_routing;
 
 /*
@@ -44,6 +45,12 @@ typedef struct sw_transport_stage {
     void *context;
 } sw_transport_stage;
 
+/* Counts of what this rank's tokens chose, to those of all ranks' tokens. NULL: they are all. */
+typedef struct sw_count_stage {
+    sw_status (*run)(void *context, sw_step *step, double *counts, uint64_t n);
+    void *context;
+} sw_count_stage;
+
 /* Rows of a table by token. */
 typedef struct sw_lookup_stage {
     sw_tensor *(*run)(void *context, sw_step *step, const sw_tensor *ids, const sw_tensor *weight);
@@ -67,6 +74,7 @@ typedef struct sw_loss_stage {
 typedef struct sw_stages {
     sw_attend_stage attend;
     sw_transport_stage transport;
+    sw_count_stage count;
     sw_lookup_stage lookup;
     sw_statistic_stage statistic;
     sw_loss_stage loss;

@@ -46,7 +46,7 @@ static sw_dispatched dispatch(uint64_t n, uint64_t per_token, const int32_t *exp
         ((float *)sw_tensor_data(x))[i] = (float)(i / WIDTH * 10 + i % WIDTH);
     memcpy(sw_tensor_data(chosen), experts, n * per_token * sizeof *experts);
     memcpy(sw_tensor_data(weighted), weights, n * per_token * sizeof *weights);
-    const sw_routing routing = {chosen, weighted, EXPERTS};
+    const sw_routing routing = {.experts = chosen, .weights = weighted, .n_experts = EXPERTS};
     if (transport->dispatch(transport->context, step, x, &routing, &out) != SW_OK) {
         (void)sw_step_status(step, &err);
         fail_msg("%s", err.what);
