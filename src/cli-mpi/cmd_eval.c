@@ -85,7 +85,8 @@ static sw_status evaluate(sw_running *r, sw_run *run, sw_error *err)
         return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", seq_len, most);
     SW_TRY(sw_running_tokens(r, err));
-    const sw_eval_options choices = {seq_len < most ? seq_len : most, sw_meter_report, &r->meter};
+    const sw_eval_options choices = {
+        .seq_len = seq_len < most ? seq_len : most, .on_progress = sw_meter_report, .user = &r->meter};
     double began = sw_seconds();
     SW_TRY(sw_evaluate(&found, r->net, r->step, &r->tokens, &choices, err));
     double seconds = sw_seconds() - began;

@@ -2,6 +2,7 @@
 #include "train/eval.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/status.h"
@@ -9,7 +10,7 @@
 #include "checkpoint/fixed_math.h"
 #include "train/feed.h"
 
-enum { USUAL_TOKENS = 512 /* of a pass */ };
+enum { USUAL_TOKENS = 512, USUAL_LOGITS = 1 << 24 };
 
 /* One evaluation. All passes have the same shape: what is missing in the last one counts nothing. */
 typedef struct evaluating {
@@ -19,6 +20,7 @@ typedef struct evaluating {
     uint64_t length; /* of a sequence */
     uint64_t n_rows; /* of a pass */
     uint64_t n_sequences;
+    uint64_t chunk; /* places of a row whose logits are there at one time: those of a vocabulary are many */
     int32_t *ids;
     int32_t *targets;
 } evaluating;
@@ -29,16 +31,20 @@ static void clear_evaluating(evaluating *e)
     sw_free(e->targets);
 }
 
-static sw_status begin(evaluating *e, uint64_t seq_len, sw_error *err)
+static sw_status begin(evaluating *e, const sw_eval_options *options, sw_error *err)
 {
     uint64_t n_predicted = e->tokens->n_tokens - 1;
+    uint64_t pass_tokens = options->pass_tokens == 0 ? USUAL_TOKENS : options->pass_tokens;
+    uint64_t most_logits = options->most_logits == 0 ? USUAL_LOGITS : options->most_logits;
 
     if (n_predicted == 0)
         return SW_FAIL(err, SW_E_FORMAT, "give a file with more tokens", "one token alone predicts nothing");
-    e->length = seq_len < n_predicted ? seq_len : n_predicted;
+    e->length = options->seq_len < n_predicted ? options->seq_len : n_predicted;
     e->n_sequences = (n_predicted + e->length - 1) / e->length;
-    e->n_rows = e->length < USUAL_TOKENS ? USUAL_TOKENS / e->length : 1;
+    e->n_rows = e->length < pass_tokens ? pass_tokens / e->length : 1;
     e->n_rows = e->n_rows < e->n_sequences ? e->n_rows : e->n_sequences;
+    e->chunk = most_logits / (e->n_rows * e->net->settings.vocab);
+    e->chunk = e->chunk == 0 ? 1 : e->chunk;
     e->ids = sw_alloc_zero(e->n_rows * e->length, sizeof *e->ids);
     e->targets = sw_alloc_zero(e->n_rows * e->length, sizeof *e->targets);
     if (e->ids == NULL || e->targets == NULL)
@@ -64,6 +70,34 @@ static void fill_row(const evaluating *e, uint64_t number, uint64_t row)
     }
 }
 
+/* Columns first .. first + n - 1 of the targets, in memory of the step. */
+static const sw_tensor *cut_targets(const evaluating *e, uint64_t first, uint64_t n)
+{
+    const uint64_t dims[] = {e->n_rows, n};
+    sw_tensor *cut = sw_step_tensor(e->step, SW_DTYPE_I32, 2, dims);
+
+    for (uint64_t row = 0; cut != NULL && row < e->n_rows; row++)
+        memcpy((int32_t *)sw_tensor_data(cut) + row * n, e->targets + row * e->length + first,
+               n * sizeof(int32_t));
+    return cut;
+}
+
+/* Add the loss of n places of each row to *sum; the logits are given back. */
+static sw_status add_loss(const evaluating *e, const sw_pass *pass, const sw_tensor *hidden, uint64_t first,
+                          uint64_t n, double *sum, sw_error *err)
+{
+    const sw_loss_stage *loss = &e->net->stages->loss;
+    sw_stack_mark mark = sw_stack_top(sw_step_stack(e->step));
+    const sw_tensor *cut = sw_op_copy(e->step, sw_view_slice(e->step, hidden, 1, first, n));
+    const sw_tensor *logits = sw_net_logits(e->net, e->step, pass, cut);
+    const sw_tensor *y = loss->run(loss->context, e->step, logits, cut_targets(e, first, n), 1.0);
+
+    SW_TRY(sw_step_status(e->step, err));
+    *sum += sw_scalar_of(y);
+    sw_stack_release(sw_step_stack(e->step), mark);
+    return SW_OK;
+}
+
 /* The summed loss of the sequences from `first` on. */
 static sw_status run_pass(evaluating *e, uint64_t first, double *sum, sw_error *err)
 {
@@ -74,10 +108,12 @@ static sw_status run_pass(evaluating *e, uint64_t first, double *sum, sw_error *
         fill_row(e, first + row, row);
     sw_step_begin(e->step, false);
     sw_feed_pass(&pass, e->net, e->step, &feed);
-    const sw_tensor *labels = sw_feed_matrix(e->step, e->targets, e->n_rows, e->length);
-    const sw_tensor *loss = sw_net_loss(e->net, e->step, &pass, labels, 1.0, NULL);
+    const sw_tensor *hidden = sw_net_hidden(e->net, e->step, &pass);
     SW_TRY(sw_step_status(e->step, err));
-    *sum += sw_scalar_of(loss);
+    for (uint64_t at = 0; at < e->length; at += e->chunk) {
+        uint64_t n = e->length - at < e->chunk ? e->length - at : e->chunk;
+        SW_TRY(add_loss(e, &pass, hidden, at, n, sum, err));
+    }
     return SW_OK;
 }
 
@@ -103,7 +139,7 @@ sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, cons
     evaluating e SW_AUTO(clear_evaluating) = {.net = net, .step = step, .tokens = tokens};
     double sum = 0.0;
 
-    SW_TRY(begin(&e, options->seq_len, err));
+    SW_TRY(begin(&e, options, err));
     for (uint64_t first = 0; first < e.n_sequences; first += e.n_rows) {
         if (!report(&e, options, first))
             return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,

@@ -11,6 +11,8 @@
 
 typedef struct sw_eval_options {
     uint64_t seq_len;
+    uint64_t pass_tokens;        /* of sequences that go through together; 0: 512 */
+    uint64_t most_logits;        /* that are there at one time; 0: 2^24 */
     sw_progress_fn *on_progress; /* may be NULL */
     void *user;
 } sw_eval_options;
