@@ -210,7 +210,10 @@ static void check_across(const sw_along *t, sw_dtype dtype)
     uint64_t n_in = across.first * (second.end - second.begin) * rest;
     uint64_t n_out = (first.end - first.begin) * across.second * rest;
 
-    if (n_in * width_of(dtype) > MOST || n_out * width_of(dtype) > MOST)
+    /* The first member has the most of both; all members decide alike. */
+    uint64_t most_in = across.first * sw_shard_range(across.second, group->size, 0).end * rest;
+    uint64_t most_out = sw_shard_range(across.first, group->size, 0).end * across.second * rest;
+    if (most_in * width_of(dtype) > MOST || most_out * width_of(dtype) > MOST)
         return;
     fill(in, n_in, dtype);
     group->work->window = NULL;
