@@ -1,6 +1,7 @@
 /*
- * What holds for the decoders of all families: every parameter has a slot, every name of a slot is a row's,
- * every setting is one. And the page docs/reference/families.md says which families run.
+ * What holds for the decoders of all families: every parameter that is not quantised has a slot, every name
+ * of a slot is a row's, every setting is one. And the page docs/reference/families.md says which families
+ * run.
  */
 #include <stdio.h>
 
@@ -23,8 +24,8 @@ static void check_slot(const sw_family *family, const sw_family_row *row)
 {
     bool is_bias = false;
 
-    if ((row->flags & (SW_ROW_BUFFER | SW_ROW_OPTIONAL)) != 0 || is_not_computed(row->name) ||
-        strcmp(sw_family_layer_count(family, row->name), "layers") != 0)
+    if ((row->flags & (SW_ROW_BUFFER | SW_ROW_OPTIONAL | SW_ROW_QUANTISED)) != 0 ||
+        is_not_computed(row->name) || strcmp(sw_family_layer_count(family, row->name), "layers") != 0)
         return;
     if (sw_decoder_slot(family->decoder, row->name, &is_bias) == SW_SLOT_NONE)
         fail_msg("%s: %s has no slot", family->name, row->name);
