@@ -26,6 +26,7 @@ typedef struct binding {
     sw_net *net;
     const sw_model *model;
     const sw_net_options *options;
+    bool **has; /* of each stack: which of its parts */
     uint64_t n_faults[FAULT_COUNT];
     char first[FIRST];
     sw_error *err;
@@ -174,6 +175,13 @@ static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **sl
     sw_net *net = b->net;
 
     if (*slot == NULL) {
+        uint64_t n = n_inner(b, p->row);
+        if (n > SW_MAX_TENSORS / net->n_layers)
+            return SW_FAIL(b->err, SW_E_LIMIT, "correct the config",
+                           "%s: %" PRIu64 " in each of %u layers are too many", p->fqn, n, net->n_layers);
+        b->has[net->n_stacks] = sw_arena_zero(net->arena, (size_t)n, sizeof(bool));
+        if (b->has[net->n_stacks] == NULL)
+            return no_memory(b);
         sw_parameter *stack = &net->stacks[net->n_stacks++];
         *stack = *p;
         stack->index = 0;
@@ -181,7 +189,7 @@ static sw_status find_stack(binding *b, const sw_parameter *p, sw_parameter **sl
         stack->source = UINT32_MAX;
         stack->expert = -1;
         stack->n_dims = p->n_dims + 1;
-        stack->dims[0] = n_inner(b, p->row);
+        stack->dims[0] = n;
         memcpy(stack->dims + 1, p->dims, p->n_dims * sizeof *p->dims);
         *slot = stack;
     }
@@ -196,7 +204,14 @@ static sw_status place_in_stack(binding *b, sw_parameter *p, sw_parameter **slot
         return SW_OK;
     }
     p->index = (uint64_t)p->expert;
-    SW_TRY(find_stack(b, p, slot, &p->stack));
+    if (*slot == NULL || (*slot)->source == UINT32_MAX)
+        SW_TRY(find_stack(b, p, slot, &p->stack));
+    bool *has = p->stack == NULL ? NULL : &b->has[p->stack - b->net->stacks][p->index];
+    if (has == NULL || *has) {
+        note(b, EXTRA, "%s: it is in %s already", p->fqn, (*slot)->fqn);
+        return SW_OK;
+    }
+    *has = true;
     p->stack->index++;
     b->net->n_parameters++;
     return SW_OK;
@@ -271,16 +286,6 @@ static void name_row(const sw_family_row *row, int64_t layer, uint64_t expert, c
     name[at] = '\0';
 }
 
-static bool has_expert(const binding *b, const sw_parameter *stack, uint64_t expert)
-{
-    for (uint32_t i = 0; i < b->net->n_parameters; i++) {
-        const sw_parameter *p = &b->net->parameters[i];
-        if (p->stack == stack && p->index == expert)
-            return true;
-    }
-    return false;
-}
-
 static void check_stack(binding *b, const sw_family_row *row, int64_t layer, const sw_parameter *stack)
 {
     char name[LINE];
@@ -288,7 +293,7 @@ static void check_stack(binding *b, const sw_family_row *row, int64_t layer, con
     if (stack->index == stack->dims[0])
         return;
     for (uint64_t e = 0; e < stack->dims[0]; e++) {
-        if (has_expert(b, stack, e))
+        if (b->has[stack - b->net->stacks][e])
             continue;
         name_row(row, layer, e, name);
         note(b, MISSING, "%s", name);
@@ -355,7 +360,8 @@ sw_status sw_net_bind(sw_net *net, const sw_model *model, const sw_net_options *
 
     net->parameters = sw_arena_zero(net->arena, n, sizeof *net->parameters);
     net->stacks = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *net->stacks);
-    if (net->parameters == NULL || net->stacks == NULL)
+    b.has = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *b.has);
+    if (net->parameters == NULL || net->stacks == NULL || b.has == NULL)
         return no_memory(&b);
     for (uint32_t i = 0; i < model->n_params; i++)
         SW_TRY(bind_tensor(&b, i));

@@ -4,11 +4,13 @@
  */
 #include "golden_case.h"
 #include "net_case.h"
+#include "tiny_model.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/status.h"
 
 enum { TOKENS = 7, EXPERTS = 6, HALF = EXPERTS / 2 };
@@ -54,6 +56,87 @@ static void modules_have_the_names_of_a_plan(void **state)
     expect_class("model.layers.1.mlp.shared_experts", "shared_experts");
     expect_class("model.layers.1.self_attn", "latent_attention");
     expect_class("model.layers.1.self_attn.core", "attention_core");
+}
+
+/* ---- tensors of a checkpoint ---- */
+
+#define MIXTRAL                                                                                              \
+    "'architectures': ['MixtralForCausalLM'], 'hidden_size': 4, 'num_hidden_layers': 1, "                    \
+    "'num_attention_heads': 2, 'num_key_value_heads': 1, 'intermediate_size': 3, 'vocab_size': 16, "         \
+    "'max_position_embeddings': 32, 'num_experts_per_tok': 2, "
+#define REST                                                                                                 \
+    "model.embed_tokens.weight F32 16x4\nmodel.norm.weight F32 4\nlm_head.weight F32 16x4\n"                 \
+    "model.layers.0.input_layernorm.weight F32 4\nmodel.layers.0.post_attention_layernorm.weight F32 4\n"    \
+    "model.layers.0.self_attn.q_proj.weight F32 4x4\nmodel.layers.0.self_attn.k_proj.weight F32 2x4\n"       \
+    "model.layers.0.self_attn.v_proj.weight F32 2x4\nmodel.layers.0.self_attn.o_proj.weight F32 4x4\n"       \
+    "model.layers.0.block_sparse_moe.gate.weight F32 2x4\n"                                                  \
+    "model.layers.0.block_sparse_moe.experts.0.w2.weight F32 4x3\n"                                          \
+    "model.layers.0.block_sparse_moe.experts.1.w2.weight F32 4x3\n"                                          \
+    "model.layers.0.block_sparse_moe.experts.0.w3.weight F32 3x4\n"                                          \
+    "model.layers.0.block_sparse_moe.experts.1.w3.weight F32 3x4\n"
+
+static void put_line(void *context, const char *line)
+{
+    sw_buffer_puts(context, line);
+    sw_buffer_putc(context, '\n');
+}
+
+static void check_refused(const char *config, const char *params, const char *lines)
+{
+    sw_model *model = tiny_open(config, params);
+    sw_buffer told = {0};
+    sw_net_options options = {.on_tensor = put_line, .context = &told};
+    sw_net *net = NULL;
+
+    assert_int_equal(sw_net_create(&net, model, &options, NULL), SW_E_FORMAT);
+    assert_string_equal(sw_buffer_text(&told), lines);
+    sw_buffer_clear(&told);
+    sw_model_close(model);
+}
+
+static void experts_that_are_missing_or_too_many_are_told_by_name(void **state)
+{
+    (void)state;
+    check_refused(MIXTRAL "'num_local_experts': 2",
+                  REST "model.layers.0.block_sparse_moe.experts.0.w1.weight F32 3x4\n",
+                  "missing: model.layers.0.block_sparse_moe.experts.1.w1.weight\n");
+    check_refused(MIXTRAL "'num_local_experts': 2",
+                  REST "model.layers.0.block_sparse_moe.experts.0.w1.weight F32 3x4\n"
+                       "model.layers.0.block_sparse_moe.experts.1.w1.weight F32 3x4\n"
+                       "model.layers.0.block_sparse_moe.experts.2.w1.weight F32 3x4\n",
+                  "extra: model.layers.0.block_sparse_moe.experts.2.w1.weight: the config has 2\n");
+}
+
+static void an_expert_under_two_names_is_told(void **state)
+{
+    (void)state;
+    check_refused(MIXTRAL "'num_local_experts': 2",
+                  REST "model.layers.0.block_sparse_moe.experts.0.w1.weight F32 3x4\n"
+                       "model.layers.0.block_sparse_moe.experts.1.w1.weight F32 3x4\n"
+                       "model.layers.0.mlp.experts.1.gate_proj.weight F32 3x4\n",
+                  "extra: model.layers.0.mlp.experts.1.gate_proj.weight: it is in "
+                  "model.layers.0.block_sparse_moe.experts.w1 already\n");
+    check_refused(MIXTRAL "'num_local_experts': 2",
+                  "model.layers.0.block_sparse_moe.experts.gate_proj F32 2x3x4\n" REST
+                  "model.layers.0.mlp.experts.1.gate_proj.weight F32 3x4\n",
+                  "extra: model.layers.0.mlp.experts.1.gate_proj.weight: it is in "
+                  "model.layers.0.block_sparse_moe.experts.gate_proj already\n");
+}
+
+static void a_config_of_very_many_experts_is_refused(void **state)
+{
+    sw_model *model = tiny_open(MIXTRAL "'num_local_experts': 4000000000",
+                                "model.layers.0.block_sparse_moe.experts.0.w1.weight F32 3x4\n");
+    sw_net_options options = {.on_tensor = NULL};
+    sw_net *net = NULL;
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_net_create(&net, model, &options, &err), SW_E_LIMIT);
+    assert_string_equal(err.what,
+                        "model.layers.0.block_sparse_moe.experts.0.w1.weight: 4000000000 in each of 1 "
+                        "layers are too many");
+    sw_model_close(model);
 }
 
 /* ---- parts ---- */
@@ -276,6 +359,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(modules_have_the_names_of_a_plan, close_case),
+        cmocka_unit_test(experts_that_are_missing_or_too_many_are_told_by_name),
+        cmocka_unit_test(an_expert_under_two_names_is_told),
+        cmocka_unit_test(a_config_of_very_many_experts_is_refused),
         cmocka_unit_test_teardown(what_two_ranks_with_their_own_experts_give_sums_to_the_whole, close_case),
         cmocka_unit_test_teardown(halves_of_every_expert_are_summands_of_the_whole, close_case),
         cmocka_unit_test_teardown(weights_of_different_numbers_of_experts_are_refused, close_case),
