@@ -98,5 +98,9 @@ sw_status sw_router_settings_read(sw_router_settings *out, const sw_config *conf
                        out->n_experts);
     SW_TRY(read_scores(out, config, err));
     SW_TRY(read_method(out, config, err));
+    /* DeepSeek-V2 has both: its own code then leaves out the scale, its class in transformers the sum. */
+    if (out->scores == SW_SCORES_SOFTMAX && out->normalises && out->scale != 1)
+        return sw_setting_refuse(config, SW_SET_ROUTER_NORMALISES,
+                                 "runnable: false beside a routed_scaling_factor, or that factor 1", err);
     return out->group_best == 0 ? SW_OK : read_groups(out, config, err);
 }

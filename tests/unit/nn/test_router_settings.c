@@ -80,22 +80,24 @@ typedef struct refusal {
 } refusal;
 
 static const refusal refusals[] = {
-    {MIXTRAL "'num_local_experts': 4",                                                          "config.json: key \"num_experts_per_tok\" is missing"},
-    {MIXTRAL "'num_local_experts': 4, 'num_experts_per_tok': 5",                                "config.json: 5 experts a token of 4"                },
+    {DEEPSEEK_V2 "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'norm_topk_prob': true, "
+                 "'routed_scaling_factor': 2",                                             "config.json: key \"norm_topk_prob\" is \"true\", which cannot be run"},
+    {MIXTRAL "'num_local_experts': 4",                                                          "config.json: key \"num_experts_per_tok\" is missing"                 },
+    {MIXTRAL "'num_local_experts': 4, 'num_experts_per_tok': 5",                                "config.json: 5 experts a token of 4"                                 },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'scoring_func': 'tanh'",
-     "config.json: key \"scoring_func\" is \"tanh\", which cannot be run"                                                                            },
+     "config.json: key \"scoring_func\" is \"tanh\", which cannot be run"                                                                                             },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'topk_method': 'random'",
-     "config.json: key \"topk_method\" is \"random\", which cannot be run"                                                                           },
+     "config.json: key \"topk_method\" is \"random\", which cannot be run"                                                                                            },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'n_group': 0",
-     "config.json: key \"n_group\" is \"0\", which cannot be run"                                                                                    },
+     "config.json: key \"n_group\" is \"0\", which cannot be run"                                                                                                     },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'n_group': 4, 'topk_group': 5",
-     "config.json: key \"topk_group\" is \"5\", which cannot be run"                                                                                 },
+     "config.json: key \"topk_group\" is \"5\", which cannot be run"                                                                                                  },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'n_group': 3, 'topk_group': 1",
-     "config.json: 2 of 8 experts cannot be chosen from 1 of 3 groups"                                                                               },
+     "config.json: 2 of 8 experts cannot be chosen from 1 of 3 groups"                                                                                                },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 3, 'n_group': 4, 'topk_group': 1",
-     "config.json: 3 of 8 experts cannot be chosen from 1 of 4 groups"                                                                               },
+     "config.json: 3 of 8 experts cannot be chosen from 1 of 4 groups"                                                                                                },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'n_group': 8, 'topk_group': 2",
-     "config.json: 2 of 8 experts cannot be chosen from 2 of 8 groups"                                                                               },
+     "config.json: 2 of 8 experts cannot be chosen from 2 of 8 groups"                                                                                                },
 };
 
 static void what_a_router_cannot_do_is_refused_by_key_and_value(void **state)
