@@ -169,11 +169,12 @@ static sw_status make_longrope(turning *t)
     const sw_setting_value *list = &t->settings->value[setting];
     double factor = original > 0 ? (double)t->sizes.trained / original : 0;
 
-    if (list->n_list != t->sizes.width / 2)
+    if (list->n_list != t->sizes.width / 2) {
         return SW_FAIL(t->err, SW_E_FORMAT, "correct the config",
                        "config.json: rope type \"%s\" needs %" PRIu64 " values in %s, not %u",
                        t->settings->value[SW_SET_ROPE_TYPE].text, t->sizes.width / 2,
                        t->is_long ? "long_factor" : "short_factor", list->n_list);
+    }
     factor = number(t, SW_SET_ROPE_FACTOR, factor);
     fill_plain(t);
     for (uint64_t j = 0; j < t->sizes.width / 2; j++)
@@ -197,19 +198,14 @@ static const struct rope_kind {
     {"su",       make_longrope},
 };
 
-static sw_status find_kind(const sw_config *config, const struct rope_kind **out, sw_error *err)
+/* NULL: there is none of that name. */
+static const struct rope_kind *find_kind(const char *word)
 {
-    const sw_settings *s = &config->settings;
-
-    if (!(sw_setting_number(s, SW_SET_ROPE_THETA, 0) > 0))
-        return sw_setting_refuse(config, SW_SET_ROPE_THETA, "correct the config: it is above 0", err);
     for (size_t i = 0; i < SW_COUNT(kinds); i++) {
-        *out = &kinds[i];
-        if (strcmp(kinds[i].word, s->value[SW_SET_ROPE_TYPE].text) == 0)
-            return SW_OK;
+        if (strcmp(kinds[i].word, word) == 0)
+            return &kinds[i];
     }
-    return sw_setting_refuse(config, SW_SET_ROPE_TYPE,
-                             "runnable: default, linear, dynamic, llama3, yarn, longrope", err);
+    return NULL;
 }
 
 uint64_t sw_rotary_width(const sw_config *config, uint64_t head_dim)
@@ -254,15 +250,19 @@ sw_status sw_rotary_create(sw_rotary_pair *out, const sw_config *config, const s
                            sw_dtype dtype, sw_stack *stack, sw_error *err)
 {
     turning t = {.config = config, .settings = &config->settings, .sizes = *sizes, .err = err};
-    const struct rope_kind *kind = NULL;
+    const struct rope_kind *kind = find_kind(config->settings.value[SW_SET_ROPE_TYPE].text);
 
+    if (kind == NULL)
+        return sw_setting_refuse(config, SW_SET_ROPE_TYPE,
+                                 "runnable: default, linear, dynamic, llama3, yarn, longrope", err);
+    if (!(number(&t, SW_SET_ROPE_THETA, 0) > 0))
+        return sw_setting_refuse(config, SW_SET_ROPE_THETA, "correct the config: it is above 0", err);
     if (sizes->width == 0 || sizes->width % 2 != 0)
         return SW_FAIL(err, SW_E_FORMAT, "correct the config",
                        "config.json: %" PRIu64 " elements of a head cannot turn in pairs", sizes->width);
     t.frequencies = sw_stack_take(stack, (size_t)(sizes->width / 2) * sizeof *t.frequencies);
     if (t.frequencies == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "out of memory for the rotary embedding");
-    SW_TRY(find_kind(config, &kind, err));
     SW_TRY(make_tables(&t, kind, dtype, stack, &out->usual));
     out->limit = limit_of(&t, kind);
     t.is_long = true;
