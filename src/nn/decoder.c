@@ -116,8 +116,11 @@ static const sw_tensor *embed(const sw_net *net, sw_step *step, const sw_pass *p
     return through(net->embed_norm, step, pass, x);
 }
 
+/* As a region a layer leaves nothing but its output, which is all that is wanted where nothing is recorded. */
 static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *x)
 {
+    bool is_region = pass->recomputes || !sw_step_records(step);
+
     for (uint32_t i = 0; i < net->n_layers && x != NULL; i++) {
         const sw_tensor *in[] = {x};
         layer_run *r = sw_stack_take(sw_step_stack(step), sizeof *r);
@@ -127,7 +130,7 @@ static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pa
             return NULL;
         }
         *r = (layer_run){net, &net->layers[i], pass};
-        x = pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
+        x = is_region ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
         x = take_logits(r, step, x, i);
     }
     return x;

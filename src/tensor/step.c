@@ -54,6 +54,11 @@ void sw_step_begin(sw_step *step, bool records)
     step->error = (sw_error){0};
 }
 
+bool sw_step_records(const sw_step *step)
+{
+    return step->records;
+}
+
 void sw_step_validate(sw_step *step, bool validates)
 {
     step->validates = validates;

@@ -22,6 +22,7 @@ void sw_step_destroy(sw_step *step); /* NULL is fine */
 
 /* Forget all tensors, the tape and the failure. Operations are recorded from here on if `records`. */
 void sw_step_begin(sw_step *step, bool records);
+bool sw_step_records(const sw_step *step);
 void sw_step_validate(sw_step *step, bool validates); /* off at first */
 
 sw_status sw_step_status(const sw_step *step, sw_error *err);
