@@ -116,7 +116,8 @@ static const sw_tensor *embed(const sw_net *net, sw_step *step, const sw_pass *p
     return through(net->embed_norm, step, pass, x);
 }
 
-/* As a region a layer leaves nothing but its output, which is all that is wanted where nothing is recorded. */
+/* As a region a layer leaves nothing but its output, which is all that is wanted where nothing is recorded.
+ */
 static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *x)
 {
     bool is_region = pass->recomputes || !sw_step_records(step);

@@ -22,10 +22,12 @@ sw_status sw_net_text(const sw_net *net, const char **out, sw_error *err, const 
 
 /* ---- constants ---- */
 
-/* How many positions will be used: what was asked for, else those of the config. */
+/* How many positions will be used: what was asked for, else those of the config up to a bound. */
 static sw_status settle_positions(sw_net *net, const sw_net_options *options, sw_error *err)
 {
-    uint64_t wanted = options->n_positions > 0 ? options->n_positions : net->settings.n_positions;
+    uint64_t given = net->settings.n_positions;
+    uint64_t usual = given < SW_NET_USUAL_POSITIONS ? given : SW_NET_USUAL_POSITIONS;
+    uint64_t wanted = options->n_positions > 0 ? options->n_positions : usual;
 
     if (wanted > INT32_MAX)
         return SW_FAIL(err, SW_E_LIMIT, "use shorter sequences", "%" PRIu64 " positions are too many",
@@ -47,23 +49,47 @@ static sw_status check_table(const sw_net *net, sw_error *err)
                    table->dims[0] - net->settings.decoder->first_position, table->fqn);
 }
 
-static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err)
+static bool has_rotary(const sw_net *net)
+{
+    for (uint32_t i = 0; i < net->n_layers; i++) {
+        if (net->layers[i].is_turned)
+            return true;
+    }
+    return false;
+}
+
+static sw_rotary_sizes rotary_sizes(const sw_net *net, const sw_config *config)
 {
     int64_t trained = config->attributes.value[SW_ATTR_POSITIONS];
     uint64_t latent = net->settings.turned_dim;
-    sw_rotary_sizes sizes = {
+
+    return (sw_rotary_sizes){
         .width = latent > 0 ? latent : sw_rotary_width(config, net->settings.head_dim),
         .n_positions = net->settings.n_positions,
-        .trained = config->attributes.is_set[SW_ATTR_POSITIONS] && trained > 0 ? (uint64_t)trained : 0};
-    bool is_turned = false;
+        .trained = config->attributes.is_set[SW_ATTR_POSITIONS] && trained > 0 ? (uint64_t)trained : 0,
+    };
+}
 
-    for (uint32_t i = 0; i < net->n_layers; i++)
-        is_turned = is_turned || net->layers[i].is_turned;
-    if (!is_turned)
+/* Before tensors are looked at: is the embedding one that can be run? */
+static sw_status check_rotary(const sw_net *net, const sw_config *config, sw_error *err)
+{
+    sw_rotary_sizes sizes = rotary_sizes(net, config);
+
+    if (!has_rotary(net))
         return SW_OK;
     if (sizes.n_positions == 0)
         return SW_FAIL(err, SW_E_FORMAT, "add it to the config",
                        "config.json: key \"max_position_embeddings\" is missing");
+    return sw_rotary_check(config, &sizes, net->memory, err);
+}
+
+/* Behind them: sizes are those of weights that are there. */
+static sw_status make_rotary(sw_net *net, const sw_config *config, sw_error *err)
+{
+    sw_rotary_sizes sizes = rotary_sizes(net, config);
+
+    if (!has_rotary(net))
+        return SW_OK;
     return sw_rotary_create(&net->rotary, config, &sizes, net->settings.dtype, net->memory, err);
 }
 
@@ -125,10 +151,11 @@ static sw_status make(sw_net *net, const sw_model *model, const sw_net_options *
     net->stages = &sw_stages_local;
     SW_TRY(make_layers(net, &model->config, err));
     SW_TRY(settle_positions(net, options, err));
-    SW_TRY(make_rotary(net, &model->config, err)); /* before tensors: it may refuse the config */
-    SW_TRY(make_slopes(net, err));
+    SW_TRY(check_rotary(net, &model->config, err));
     SW_TRY(sw_net_bind(net, model, options, err));
     SW_TRY(check_table(net, err));
+    SW_TRY(make_rotary(net, &model->config, err));
+    SW_TRY(make_slopes(net, err));
     return sw_net_build_modules(net, err);
 }
 

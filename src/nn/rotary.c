@@ -246,23 +246,45 @@ static uint64_t limit_of(const turning *t, const struct rope_kind *kind)
     return (uint64_t)original;
 }
 
+/* Ready to make frequencies of the config's kind. */
+static sw_status begin(turning *t, const sw_config *config, const sw_rotary_sizes *sizes, sw_stack *stack,
+                       const struct rope_kind **kind)
+{
+    *kind = find_kind(config->settings.value[SW_SET_ROPE_TYPE].text);
+    if (*kind == NULL)
+        return sw_setting_refuse(config, SW_SET_ROPE_TYPE,
+                                 "runnable: default, linear, dynamic, llama3, yarn, longrope", t->err);
+    *t = (turning){.config = config, .settings = &config->settings, .sizes = *sizes, .err = t->err};
+    if (!(number(t, SW_SET_ROPE_THETA, 0) > 0))
+        return sw_setting_refuse(config, SW_SET_ROPE_THETA, "correct the config: it is above 0", t->err);
+    if (sizes->width == 0 || sizes->width % 2 != 0)
+        return SW_FAIL(t->err, SW_E_FORMAT, "correct the config",
+                       "config.json: %" PRIu64 " elements of a head cannot turn in pairs", sizes->width);
+    t->frequencies = sw_stack_take(stack, (size_t)(sizes->width / 2) * sizeof *t->frequencies);
+    if (t->frequencies == NULL)
+        return SW_FAIL(t->err, SW_E_NO_MEMORY, "", "out of memory for the rotary embedding");
+    return SW_OK;
+}
+
+sw_status sw_rotary_check(const sw_config *config, const sw_rotary_sizes *sizes, sw_stack *stack,
+                          sw_error *err)
+{
+    turning t = {.err = err};
+    const struct rope_kind *kind = NULL;
+
+    SW_TRY(begin(&t, config, sizes, stack, &kind));
+    SW_TRY(kind->make(&t));
+    t.is_long = true;
+    return limit_of(&t, kind) == 0 ? SW_OK : kind->make(&t);
+}
+
 sw_status sw_rotary_create(sw_rotary_pair *out, const sw_config *config, const sw_rotary_sizes *sizes,
                            sw_dtype dtype, sw_stack *stack, sw_error *err)
 {
-    turning t = {.config = config, .settings = &config->settings, .sizes = *sizes, .err = err};
-    const struct rope_kind *kind = find_kind(config->settings.value[SW_SET_ROPE_TYPE].text);
+    turning t = {.err = err};
+    const struct rope_kind *kind = NULL;
 
-    if (kind == NULL)
-        return sw_setting_refuse(config, SW_SET_ROPE_TYPE,
-                                 "runnable: default, linear, dynamic, llama3, yarn, longrope", err);
-    if (!(number(&t, SW_SET_ROPE_THETA, 0) > 0))
-        return sw_setting_refuse(config, SW_SET_ROPE_THETA, "correct the config: it is above 0", err);
-    if (sizes->width == 0 || sizes->width % 2 != 0)
-        return SW_FAIL(err, SW_E_FORMAT, "correct the config",
-                       "config.json: %" PRIu64 " elements of a head cannot turn in pairs", sizes->width);
-    t.frequencies = sw_stack_take(stack, (size_t)(sizes->width / 2) * sizeof *t.frequencies);
-    if (t.frequencies == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "out of memory for the rotary embedding");
+    SW_TRY(begin(&t, config, sizes, stack, &kind));
     SW_TRY(make_tables(&t, kind, dtype, stack, &out->usual));
     out->limit = limit_of(&t, kind);
     t.is_long = true;

@@ -37,7 +37,11 @@ typedef struct sw_rotary_pair {
     uint64_t limit;   /* 0: none */
 } sw_rotary_pair;
 
-/* In memory of `stack`. SW_E_FORMAT: a scaling that cannot be run, by key and value. */
+/* SW_E_FORMAT: a scaling that cannot be run, by key and value. The stack gets a few numbers. */
+sw_status sw_rotary_check(const sw_config *config, const sw_rotary_sizes *sizes, sw_stack *stack,
+                          sw_error *err);
+
+/* In memory of `stack`; the config was checked. */
 sw_status sw_rotary_create(sw_rotary_pair *out, const sw_config *config, const sw_rotary_sizes *sizes,
                            sw_dtype dtype, sw_stack *stack, sw_error *err);
 

@@ -9,6 +9,8 @@
 #include "kernel/scalar.h"
 #include "nn/rotary.h"
 
+enum { MAX_OF_HEADS = 65536 }; /* and of the elements of one */
+
 static const struct activation_word {
     const char *word;
     sw_activation activation;
@@ -41,6 +43,24 @@ static const char *key_of(sw_attr attr)
     return sw_attr_name(attr);
 }
 
+/* The largest that a size may be. */
+static int64_t most_of(sw_attr attr)
+{
+    switch (attr) {
+    case SW_ATTR_LAYERS:
+        return SW_MAX_TENSORS;
+    case SW_ATTR_HEADS:
+    case SW_ATTR_KV_HEADS:
+    case SW_ATTR_HEAD_DIM:
+    case SW_ATTR_QK_NOPE_DIM:
+    case SW_ATTR_QK_ROPE_DIM:
+    case SW_ATTR_V_HEAD_DIM:
+        return MAX_OF_HEADS;
+    default:
+        return INT32_MAX;
+    }
+}
+
 sw_status sw_settings_size(const sw_config *config, sw_attr attr, uint64_t *out, sw_error *err)
 {
     const sw_attributes *a = &config->attributes;
@@ -48,7 +68,7 @@ sw_status sw_settings_size(const sw_config *config, sw_attr attr, uint64_t *out,
     if (!a->is_set[attr])
         return SW_FAIL(err, SW_E_FORMAT, "add it to the config", "config.json: key \"%s\" is missing",
                        key_of(attr));
-    if (a->value[attr] < 1 || a->value[attr] > UINT32_MAX)
+    if (a->value[attr] < 1 || a->value[attr] > most_of(attr))
         return SW_FAIL(err, SW_E_FORMAT, "correct the config",
                        "config.json: key \"%s\" is %" PRId64 ", which cannot be run", key_of(attr),
                        a->value[attr]);
@@ -67,9 +87,6 @@ static sw_status read_sizes(sw_net_settings *out, const sw_config *config, sw_er
     SW_TRY(sw_settings_size(config, SW_ATTR_KV_HEADS, &out->kv_heads, err));
     SW_TRY(sw_settings_size(config, SW_ATTR_HEAD_DIM, &out->head_dim, err));
     SW_TRY(sw_settings_size(config, SW_ATTR_VOCAB, &out->vocab, err));
-    if (n_layers > SW_MAX_TENSORS)
-        return SW_FAIL(err, SW_E_LIMIT, "correct the config", "config.json: %" PRIu64 " layers are too many",
-                       n_layers);
     if (out->heads % out->kv_heads != 0)
         return SW_FAIL(err, SW_E_FORMAT, "correct the config",
                        "config.json: %" PRIu64 " heads are no multiple of %" PRIu64 " key/value heads",
@@ -207,6 +224,9 @@ sw_status sw_net_settings_read(sw_net_settings *out, const sw_model *model, sw_e
     out->is_interleaved = sw_setting_number(s, SW_SET_ROPE_PAIRS, out->decoder->is_interleaved ? 1 : 0) != 0;
     out->glu_limit = sw_setting_number(s, SW_SET_GLU_LIMIT, 0);
     out->has_alibi = sw_setting_number(s, SW_SET_ALIBI, 0) != 0;
+    if (out->n_layers > model->n_params)
+        return SW_FAIL(err, SW_E_FORMAT, "compare the checkpoint with its config.json",
+                       "%s: %u layers, and only %zu tensors", model->path, out->n_layers, model->n_params);
     return SW_OK;
 }
 

@@ -87,7 +87,8 @@ static void a_config_that_cannot_run_is_refused_by_key_and_value(void **state)
     for (size_t i = 0; i < SW_COUNT(cases); i++) {
         sw_buffer config = {0};
         sw_buffer_printf(&config, "%s%s", LLAMA, cases[i].more);
-        check_refused(sw_buffer_text(&config), "model.norm.weight F32 8\n", cases[i].what, NULL);
+        check_refused(sw_buffer_text(&config), "model.norm.weight F32 8\nlm_head.weight F32 16x8\n",
+                      cases[i].what, NULL);
         sw_buffer_clear(&config);
     }
 }
@@ -105,6 +106,10 @@ static void sizes_that_are_missing_or_do_not_fit_are_refused(void **state)
                   "'num_attention_heads': 3, 'intermediate_size': 6, 'vocab_size': 16, "
                   "'max_position_embeddings': 32",
                   NULL, "3 elements of a head cannot turn in pairs", NULL);
+    check_refused(LLAMA, "model.norm.weight F32 8\n", "2 layers, and only 1 tensors", NULL);
+    check_refused("'architectures': ['LlamaForCausalLM'], 'hidden_size': 8, 'num_hidden_layers': 1, "
+                  "'num_attention_heads': 4, 'head_dim': 2000000, 'vocab_size': 16",
+                  "model.norm.weight F32 8\n", "key \"head_dim\" is 2000000, which cannot be run", NULL);
 }
 
 /* A checkpoint as the config has it, but for a tensor that is missing, one too many and one of another shape.
