@@ -6,6 +6,7 @@
 #include "cli-mpi/running.h"
 #include "plan/explain_text.h"
 #include "train/eval.h"
+#include "train/feed.h"
 
 enum { USUAL_LENGTH = 2048 };
 
@@ -74,13 +75,13 @@ static sw_status evaluate(sw_running *r, sw_run *run, sw_error *err)
 {
     const sw_arguments *arguments = &run->arguments;
     uint32_t seq_len = USUAL_LENGTH;
-    sw_load_options load = {.dtype = SW_DTYPE_F32};
+    sw_load_options load = {.dtype = SW_DTYPE_F32, .report = run->report};
     sw_evaluation found = {0};
 
     SW_TRY(sw_arguments_u32(arguments, OPT_SEQ_LEN, 1, INT32_MAX, &seq_len, err));
     SW_TRY(sw_running_dtype(arguments, OPT_DTYPE, true, &load.dtype, err));
     SW_TRY(sw_running_load(r, arguments->operands[0], &load, err));
-    uint64_t most = r->net->settings.n_positions;
+    uint64_t most = sw_most_positions(r->net);
     if (seq_len > most && sw_arguments_has(arguments, OPT_SEQ_LEN))
         return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", seq_len, most);

@@ -212,7 +212,7 @@ static sw_status generate(sw_running *r, sw_run *run, sw_error *err)
     uint32_t n_new = USUAL_NEW;
     uint32_t stop = 0;
     sw_generate_options choices = {.stop = -1, .on_progress = sw_meter_report, .user = &r->meter};
-    sw_load_options load = {.dtype = SW_DTYPE_F32};
+    sw_load_options load = {.dtype = SW_DTYPE_F32, .report = run->report};
 
     SW_TRY(read_sampling(arguments, &choices.sampling, err));
     SW_TRY(sw_arguments_u32(arguments, OPT_MAX_NEW, 1, MOST_PROMPT, &n_new, err));

@@ -8,6 +8,7 @@
 #include "cli-mpi/commands.h"
 #include "cli-mpi/running.h"
 #include "plan/explain_text.h"
+#include "train/feed.h"
 #include "train/save.h"
 
 enum { USUAL_LENGTH = 256, USUAL_BATCH = 4, SHOWN_STEPS = 10, NOTE_BYTES = 80, MOST_BATCH = 1 << 20 };
@@ -184,11 +185,11 @@ static sw_status read_line(training *t, sw_error *err)
 
 static sw_status begin(training *t, sw_error *err)
 {
-    const sw_load_options load = {.dtype = t->dtype, .trains = true};
+    const sw_load_options load = {.dtype = t->dtype, .trains = true, .report = t->run->report};
 
     SW_TRY(sw_running_load(&t->r, t->model, &load, err));
     SW_TRY(sw_running_tokens(&t->r, err));
-    uint64_t most = t->r.net->settings.n_positions;
+    uint64_t most = sw_most_positions(t->r.net);
     if (!sw_arguments_has(&t->run->arguments, OPT_SEQ_LEN) && t->options.seq_len > most)
         t->options.seq_len = (uint32_t)most;
     SW_TRY(sw_trainer_create(&t->trainer, t->r.net, t->r.kernel, &t->r.tokens, t->r.tokens_path, &t->options,

@@ -33,6 +33,11 @@ double sw_scalar_of(const sw_tensor *scalar)
     return sw_tensor_dtype(scalar) == SW_DTYPE_F64 ? *(const double *)data : (double)*(const float *)data;
 }
 
+uint64_t sw_most_positions(const sw_net *net)
+{
+    return net->settings.n_positions == 0 ? INT32_MAX : net->settings.n_positions;
+}
+
 uint64_t sw_count_targets(const int32_t *targets, uint64_t n)
 {
     uint64_t count = 0;

@@ -21,6 +21,9 @@ const sw_tensor *sw_feed_matrix(sw_step *step, const int32_t *values, uint64_t n
 /* The elements of a scalar, F32 or F64. */
 double sw_scalar_of(const sw_tensor *scalar);
 
+/* Tokens that a sequence may have: as many as 32 bits count where the config bounds nothing (ALiBi). */
+uint64_t sw_most_positions(const sw_net *net);
+
 /* Targets that count. */
 uint64_t sw_count_targets(const int32_t *targets, uint64_t n);
 

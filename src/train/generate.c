@@ -27,7 +27,7 @@ static void clear_generating(generating *g)
 static sw_status check_prompt(const sw_net *net, const int32_t *prompt, uint64_t n_prompt, uint64_t n_new,
                               sw_error *err)
 {
-    uint64_t most = net->settings.n_positions;
+    uint64_t most = sw_most_positions(net);
 
     if (n_prompt == 0)
         return SW_FAIL(err, SW_E_FORMAT, "give at least one token, such as the one that begins a text",
@@ -88,13 +88,18 @@ static bool report(const sw_generate_options *options, uint64_t n_done)
     return options->on_progress == NULL || options->on_progress(&now, options->user);
 }
 
-/* One more token behind ids [n], of which the last n_pass have not been through the net. */
-static sw_status next_token(generating *g, int32_t *ids, uint64_t n, uint64_t n_pass, uint64_t number,
-                            sw_error *err)
+/*
+ * One more token behind ids [n]. The tokens go through the net that it has not kept: the last one, or all of
+ * them at first, and where what was kept does not hold for a longer text.
+ */
+static sw_status next_token(generating *g, int32_t *ids, uint64_t n, uint64_t number, sw_error *err)
 {
     const float *logits = NULL;
 
-    SW_TRY(run_pass(g, ids + n - n_pass, n_pass, &logits, err));
+    if (!sw_cache_holds(g->cache, g->net, n - g->cache->n_tokens))
+        sw_cache_empty(g->cache);
+    uint64_t n_kept = g->cache->n_tokens;
+    SW_TRY(run_pass(g, ids + n_kept, n - n_kept, &logits, err));
     ids[n] = sw_sampler_next(&g->sampler, logits, number);
     if (ids[n] >= 0)
         return SW_OK;
@@ -114,7 +119,7 @@ sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n
         if (!report(options, n))
             return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
                            "stopped after %" PRIu64 " of %" PRIu64 " tokens", n, options->n_new);
-        SW_TRY(next_token(&g, ids, n_prompt + n, n == 0 ? n_prompt : 1, n, err));
+        SW_TRY(next_token(&g, ids, n_prompt + n, n, err));
         *n_out = n + 1;
         if (ids[n_prompt + n] == options->stop)
             break;

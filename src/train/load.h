@@ -12,11 +12,13 @@ typedef struct sw_load_options {
     sw_dtype dtype;     /* F32, or F64: everything in it; BF16: matrices stay as short as they are stored */
     bool trains;        /* with gradients; not with BF16 */
     uint32_t positions; /* that will be used; 0: all of the config */
+    sw_report *report;  /* gets each tensor that does not fit; may be NULL */
 } sw_load_options;
 
 /*
  * The net borrows from `weights` unless it trains. SW_E_FORMAT: a config that cannot be run, tensors that are
- * missing, too many, misshapen, or of a type that no product reads; each kind of fault with all its tensors.
+ * missing, too many, misshapen, or of a type that no product reads: how many and the first, all of them in
+ * the report.
  */
 sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,
                   const sw_kernel *kernel, sw_error *err);

@@ -63,11 +63,12 @@ static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *toke
 {
     const sw_train_options *o = &t->options;
     uint64_t n_tokens = (uint64_t)o->batch * o->accumulate * o->seq_len;
+    uint64_t most = sw_most_positions(t->net);
 
-    if (o->seq_len > t->net->settings.n_positions)
+    if (o->seq_len > most)
         return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", o->seq_len,
-                       t->net->settings.n_positions);
+                       most);
     SW_TRY(sw_batches_create(&t->batches, tokens, o->seq_len, o->seed, tokens_path, err));
     SW_TRY(sw_step_create(&t->step, t->kernel, err));
     SW_TRY(list_parameters(t, err));

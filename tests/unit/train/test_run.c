@@ -92,6 +92,31 @@ static void a_sharded_folder_is_refused_by_what_it_is(void **state)
     expect_no_load(SW_E_FORMAT, "is a sharded folder; one rank runs a Hugging Face folder");
 }
 
+static void every_tensor_that_does_not_fit_is_reported(void **state)
+{
+    sw_load_options options = {.dtype = SW_DTYPE_F32};
+    sw_kernel *kernel = NULL;
+    sw_weights weights = {0};
+    sw_net *net = NULL;
+    sw_error err = {0};
+
+    (void)state;
+    scratch_edit("model/config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
+    scratch_edit("model/model.safetensors", "\"F32\"", "\"I32\"");
+    train_must(sw_kernel_create(&kernel, 1, SW_KERNEL_BEST, &err), &err);
+    train_must(sw_weights_open(&weights, scratch("model"), &err), &err);
+    train_must(sw_report_create(&options.report, &err), &err);
+    assert_int_equal(sw_load(&net, &weights, &options, kernel, &err), SW_E_FORMAT);
+    assert_non_null(strstr(err.what, "0 missing, 9 extra, 1 misshapen"));
+    assert_int_equal(sw_report_count(options.report), 10);
+    for (size_t i = 0; i < 10; i++)
+        assert_string_equal(sw_report_finding(options.report, i)->code, "tensor_unfit");
+    assert_null(net);
+    sw_report_destroy(options.report);
+    sw_weights_close(&weights);
+    sw_kernel_destroy(kernel);
+}
+
 static void a_file_that_is_cut_while_it_is_read_is_an_error(void **state)
 {
     const sw_load_options options = {.dtype = SW_DTYPE_F32};
@@ -429,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_folder_without_weights_is_refused),
         TEST(a_sharded_folder_is_refused_by_what_it_is),
+        TEST(every_tensor_that_does_not_fit_is_reported),
         TEST(a_file_that_is_cut_while_it_is_read_is_an_error),
         TEST(weights_are_used_where_they_are_unless_they_must_be_converted),
         TEST(floats_of_all_kinds_are_read),
