@@ -17,7 +17,7 @@
 #include "comm/window_copy.h"
 #include "comm/work.h"
 
-enum { OVER_LIMIT = 1 << SW_AXIS_COUNT_ }; /* as many as there are sets of axes */
+enum { OVER_LIMIT = 2 << SW_AXIS_COUNT_ }; /* sets of axes, and as many blocks of neighbours */
 
 /* Axes, outer ones first; neighbours that number ranks without a gap are one. */
 typedef struct axis_set {
@@ -25,7 +25,7 @@ typedef struct axis_set {
     sw_mesh_axis axes[SW_AXIS_COUNT_];
 } axis_set;
 
-/* A group over a set of axes that is none of the kinds. */
+/* A group over a set of axes, or a block of neighbours on one, that is none of the kinds. */
 typedef struct over_group {
     axis_set set;
     sw_group *group;
@@ -372,19 +372,19 @@ static void name_axes(sw_group *group, const sw_axis *order, uint32_t n)
     }
 }
 
-sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err)
+/* The group over a set: found, or made and named after the axes. Collective. */
+static sw_status take_over(sw_comm *comm, const axis_set *set, const sw_axis *order, uint32_t n,
+                           const sw_group **out, sw_error *err)
 {
-    sw_axis order[SW_AXIS_COUNT_];
-    uint32_t n = 0;
     uint32_t index = 0;
     uint32_t first = 0;
 
-    SW_TRY(read_axes(&comm->mesh, axes, order, &n, err)); /* the same on all ranks */
-    const axis_set set = set_of(&comm->mesh, order, n);
-    *out = find_over(comm, &set);
+    *out = find_over(comm, set);
     if (*out != NULL)
         return SW_OK;
-    uint32_t size = walk_set(comm, &set, &index, &first);
+    if (comm->n_over == OVER_LIMIT)
+        return SW_FAIL(err, SW_E_LIMIT, "", "more than %d groups of ranks", (int)OVER_LIMIT);
+    uint32_t size = walk_set(comm, set, &index, &first);
     sw_group *group = sw_alloc_zero(1, sizeof *group);
     sw_status status = group == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a communicator")
                                      : fill_group(comm, group, size, index, err);
@@ -397,9 +397,31 @@ sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_er
     }
     name_axes(group, order, n);
     split(comm, group, first);
-    comm->over[comm->n_over++] = (over_group){set, group};
+    comm->over[comm->n_over++] = (over_group){*set, group};
     *out = group;
     return SW_OK;
+}
+
+sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err)
+{
+    sw_axis order[SW_AXIS_COUNT_];
+    uint32_t n = 0;
+
+    SW_TRY(read_axes(&comm->mesh, axes, order, &n, err)); /* the same on all ranks */
+    const axis_set set = set_of(&comm->mesh, order, n);
+    return take_over(comm, &set, order, n, out, err);
+}
+
+sw_status sw_comm_neighbours(sw_comm *comm, sw_axis axis, uint32_t n_each, const sw_group **out,
+                             sw_error *err)
+{
+    sw_mesh_axis all = comm->mesh.axes[axis];
+    const axis_set set = {1, {{n_each, all.stride}}};
+
+    if (n_each == 0 || all.size % n_each != 0)
+        return SW_FAIL(err, SW_E_ARGUMENT, "", "blocks of %" PRIu32 " neighbours do not divide %s=%" PRIu32,
+                       n_each, sw_axis_name(axis), all.size);
+    return take_over(comm, &set, &axis, 1, out, err);
 }
 
 /* ---- asking ---- */

@@ -40,6 +40,14 @@ const sw_group *sw_comm_group(const sw_comm *comm, sw_group_kind kind);
  */
 sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_error *err);
 
+/*
+ * The group of `n_each` neighbours on an axis that this rank is among: blocks of an axis, as replicas of a
+ * piece lie (mesh/shard.h). Made and found as those above. SW_E_ARGUMENT: they do not divide the axis;
+ * SW_E_LIMIT, SW_E_NO_MEMORY.
+ */
+sw_status sw_comm_neighbours(sw_comm *comm, sw_axis axis, uint32_t n_each, const sw_group **out,
+                             sw_error *err);
+
 #ifdef __clang_analyzer__ /* as in comm/agree.h */
 #define sw_comm_agree(comm, mine, err)                                                                       \
     __extension__({                                                                                          \

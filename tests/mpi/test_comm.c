@@ -146,6 +146,33 @@ static void groups_over_axes_that_number_the_same_ranks_are_refused(void **state
     sw_comm_destroy(comm);
 }
 
+static void neighbours_on_an_axis_are_a_group(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 8, "is for 8 ranks, mpi.comm.n8 runs it");
+    uint32_t r = (uint32_t)sw_test_rank();
+    int64_t live = sw_alloc_live();
+    sw_comm *comm = comm_of("dp=2,tp=4", 0);
+    const sw_group *pair = NULL;
+    const sw_group *again = NULL;
+    sw_error err = {0};
+
+    assert_int_equal(sw_comm_neighbours(comm, SW_AXIS_TP, 2, &pair, NULL), SW_OK);
+    members_are(pair, (uint32_t[]){r & ~1U, r | 1U});
+    assert_int_equal(sw_comm_neighbours(comm, SW_AXIS_TP, 2, &again, NULL), SW_OK);
+    assert_ptr_equal(pair, again);
+    assert_int_equal(sw_comm_neighbours(comm, SW_AXIS_TP, 4, &again, NULL), SW_OK);
+    assert_ptr_equal(again, sw_comm_group(comm, SW_GROUP_TP));
+    assert_int_equal(sw_comm_neighbours(comm, SW_AXIS_TP, 1, &again, NULL), SW_OK);
+    assert_int_equal(again->size, 1);
+    assert_int_equal(sw_comm_over(comm, 1U << SW_AXIS_TP, &again, NULL), SW_OK);
+    assert_ptr_equal(again, sw_comm_group(comm, SW_GROUP_TP));
+    assert_int_equal(sw_comm_neighbours(comm, SW_AXIS_TP, 3, &again, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "blocks of 3 neighbours do not divide tp=4");
+    sw_comm_destroy(comm);
+    assert_int_equal(sw_alloc_live(), live);
+}
+
 static void a_part_of_the_job_can_have_a_mesh(void **state)
 {
     (void)state;
@@ -263,6 +290,7 @@ int main(void)
         cmocka_unit_test(eight_ranks_are_grouped_as_the_mesh_says),
         cmocka_unit_test(groups_over_derived_axes_are_those_of_the_ranks_they_number),
         cmocka_unit_test(groups_over_axes_that_number_the_same_ranks_are_refused),
+        cmocka_unit_test(neighbours_on_an_axis_are_a_group),
         cmocka_unit_test(a_part_of_the_job_can_have_a_mesh),
         cmocka_unit_test(a_mesh_of_other_size_is_refused_with_both_numbers),
         cmocka_unit_test(ranks_with_different_meshes_are_refused),
