@@ -383,6 +383,92 @@ static void steady_steps_allocate_nothing(void **state)
     }
 }
 
+/* In validate mode tensors have layouts: a core is a local region, whose result lies as its queries do. */
+static void the_result_lies_as_the_queries_do(void **state)
+{
+    const shape *s = &shapes[7]; /* values are narrower */
+    const sw_grid grid = {1, {SW_AXIS_CP}, {c.group->size}};
+    const sw_placement cut = {SW_PLACE_SHARD, 1, NULL};
+    const uint64_t tokens = 4 * (uint64_t)c.group->size;
+    sw_tensor_layout layouts[4];
+    sw_tensor_layout expected;
+
+    (void)state;
+    const uint64_t dims[][4] = {
+        {s->batch, tokens, s->heads,    s->width  },
+        {s->batch, tokens, s->kv_heads, s->width  },
+        {s->batch, tokens, s->kv_heads, s->v_width},
+        {s->batch, tokens, 0,           0         }
+    };
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sw_tensor_layout_make(&layouts[i], &grid, i == 3 ? 2 : 4, dims[i], &cut, NULL),
+                         SW_OK);
+    const uint64_t out[] = {s->batch, tokens, s->heads, s->v_width};
+    assert_int_equal(sw_tensor_layout_make(&expected, &grid, 4, out, &cut, NULL), SW_OK);
+    for (int which = 0; which < FORMS; which++) {
+        attention a;
+        rank_case_begin(&c, SW_DTYPE_F32);
+        sw_step_validate(c.step, true);
+        make_args(s, &a, 4);
+        for (uint64_t i = 0; i < s->batch * 4; i++)
+            put_token(s, &a, i / 4, i % 4, 4 * (uint64_t)c.group->index + i % 4);
+        for (int i = 0; i < SINKS; i++)
+            a.in[i]->layout = &layouts[i];
+        ((sw_tensor *)(uintptr_t)a.args.q_positions)->layout = &layouts[3];
+        ((sw_tensor *)(uintptr_t)a.args.k_positions)->layout = &layouts[3];
+        a.out = run((form)which, &a);
+        rank_case_must(&c, a.out);
+        assert_non_null(a.out->layout);
+        assert_true(sw_tensor_layout_equal(a.out->layout, &expected));
+        sw_step_validate(c.step, false);
+    }
+}
+
+typedef struct again {
+    form which;
+    const attention *a;
+} again;
+
+static sw_tensor *run_again(void *context, sw_step *step, const sw_tensor *const *in)
+{
+    const again *r = context;
+    attention inner = *r->a;
+
+    assert_ptr_equal(step, c.step);
+    for (int i = 0; i < SINKS; i++)
+        inner.in[i] = (sw_tensor *)(uintptr_t)in[i];
+    inner.args.sinks = in[SINKS];
+    return run(r->which, &inner);
+}
+
+static void regions_that_run_again_have_the_same_bits(void **state)
+{
+    const shape *s = &shapes[15];
+    sw_sequence sequence;
+
+    (void)state;
+    assert_int_equal(sw_sequence_make(&sequence, s->tokens, c.group->size, SW_SEQUENCE_BALANCED, NULL),
+                     SW_OK);
+    for (int which = 0; which < FORMS; which++) {
+        attention once;
+        attention twice;
+        rank_case_begin(&c, SW_DTYPE_F32);
+        make_part(s, (form)which, &sequence, &once);
+        make_part(s, (form)which, &sequence, &twice);
+        for (int i = 0; i < TENSORS; i++)
+            twice.in[i]->storage->has_gradient = false;
+        again context = {(form)which, &twice};
+        sw_tensor *out = sw_step_recompute(c.step, run_again, &context,
+                                           (const sw_tensor *const *)(const void *)twice.in, TENSORS);
+        rank_case_back(&c, out, twice.d_out);
+        assert_memory_equal(sw_tensor_data(out), sw_tensor_data(once.out),
+                            sw_tensor_elems(out) * sizeof(float));
+        for (int i = 0; i < TENSORS; i++)
+            assert_memory_equal(twice.in[i]->storage->gradient, once.in[i]->storage->gradient,
+                                sw_tensor_elems(once.in[i]) * sizeof(float));
+    }
+}
+
 /* Bytes of a step with the ring: of `tokens` tokens of one rank. */
 static size_t ring_memory(sw_ring *of, uint64_t tokens)
 {
@@ -482,6 +568,8 @@ int main(void)
         cmocka_unit_test(views_of_a_fused_projection_are_taken_as_they_are),
         cmocka_unit_test(every_run_gives_the_same_bits),
         cmocka_unit_test(steady_steps_allocate_nothing),
+        cmocka_unit_test(the_result_lies_as_the_queries_do),
+        cmocka_unit_test(regions_that_run_again_have_the_same_bits),
         cmocka_unit_test(memory_of_the_ring_falls_with_the_number_of_ranks),
         cmocka_unit_test(arguments_that_do_not_fit_are_refused_before_the_first_message),
         cmocka_unit_test(a_ring_without_memory_is_refused_and_leaves_nothing),

@@ -170,6 +170,36 @@ static void columns_beyond_the_vocabulary_are_refused(void **state)
     rank_case_refused(&c, SW_E_ARGUMENT, "4 columns from token 9 on, the vocabulary has 12");
 }
 
+/* Tokens are cut over cp and the vocabulary over tp: the loss is a summand over cp, and whole over tp. */
+static void the_layout_of_the_loss_says_what_is_a_summand(void **state)
+{
+    const sw_grid grid = {
+        2, {SW_AXIS_CP, SW_AXIS_TP},
+         {2,          2         }
+    };
+    const sw_placement cuts[] = {
+        {SW_PLACE_SHARD, 1, NULL},
+        {SW_PLACE_SHARD, 2, NULL}
+    };
+    const sw_vocabulary_part part = {sw_comm_group(c.comm, SW_GROUP_TP), 10, 0};
+    sw_tensor_layout layout;
+    char text[SW_TENSOR_LAYOUT_TEXT];
+
+    (void)state;
+    assert_int_equal(
+        sw_tensor_layout_make(&layout, &grid, 3, (const uint64_t[]){BATCH, 2 * TOKENS, 10}, cuts, NULL),
+        SW_OK);
+    rank_case_begin(&c, SW_DTYPE_F32);
+    sw_tensor *logits = whole_logits(5, 1);
+    logits->layout = &layout;
+    const sw_tensor *loss = sw_loss_parallel(c.step, &part, logits, targets_below(5), 1);
+    rank_case_must(&c, loss);
+    assert_non_null(loss->layout);
+    assert_int_equal(loss->layout->n_dims, 0);
+    sw_tensor_layout_text(loss->layout, text);
+    assert_string_equal(text, "cp=P tp=R");
+}
+
 static void steady_steps_allocate_nothing(void **state)
 {
     const uint64_t vocabulary = 40;
@@ -214,6 +244,7 @@ int main(void)
         cmocka_unit_test(the_loss_has_the_same_bits_on_all_ranks_and_in_every_run),
         cmocka_unit_test(a_target_beyond_the_vocabulary_is_refused_on_all_ranks),
         cmocka_unit_test(columns_beyond_the_vocabulary_are_refused),
+        cmocka_unit_test(the_layout_of_the_loss_says_what_is_a_summand),
         cmocka_unit_test(steady_steps_allocate_nothing),
         cmocka_unit_test(the_factor_counts_the_tokens_of_all_ranks),
     };
