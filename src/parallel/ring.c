@@ -130,6 +130,70 @@ sw_attention_args sw_ring_args(const sw_ring_call *a, const char *block)
     return args;
 }
 
+/* ---- computing while messages are on their way ---- */
+
+enum { SLICES = 4 }; /* of a row's heads */
+
+static const void *ahead(const sw_ring_call *a, const void *values, size_t elems)
+{
+    return values == NULL ? NULL : (const char *)values + elems * a->width;
+}
+
+static void *ahead_out(const sw_ring_call *a, void *values, size_t elems)
+{
+    return values == NULL ? NULL : (char *)values + elems * a->width;
+}
+
+/* `n` key/value heads from `first` on of row `b`, and the heads that they serve. */
+static sw_attention_args slice_of(const sw_ring_call *a, const sw_attention_args *all, size_t b, size_t first,
+                                  size_t n)
+{
+    size_t group = all->n_heads / all->n_kv_heads;
+    size_t head = first * group;
+    sw_attention_args s = *all;
+
+    s.n_batch = 1;
+    s.n_kv_heads = n;
+    s.n_heads = n * group;
+    s.q_positions += b * all->q_positions_batch;
+    s.k_positions += b * all->k_positions_batch;
+    s.slopes = ahead(a, all->slopes, head);
+    s.sinks = ahead(a, all->sinks, head);
+    s.d_sinks = ahead_out(a, all->d_sinks, head);
+    s.lse = ahead_out(a, all->lse, (b * all->n_heads + head) * all->n_queries);
+    s.q.values = ahead(a, all->q.values, b * all->q.batch + head * all->q.head);
+    s.out.values = ahead_out(a, all->out.values, b * all->out.batch + head * all->out.head);
+    s.d_out.values = ahead(a, all->d_out.values, b * all->d_out.batch + head * all->d_out.head);
+    s.d_q.values = ahead_out(a, all->d_q.values, b * all->d_q.batch + head * all->d_q.head);
+    s.k.values = ahead(a, all->k.values, b * all->k.batch + first * all->k.head);
+    s.v.values = ahead(a, all->v.values, b * all->v.batch + first * all->v.head);
+    s.d_k.values = ahead_out(a, all->d_k.values, b * all->d_k.batch + first * all->d_k.head);
+    s.d_v.values = ahead_out(a, all->d_v.values, b * all->d_v.batch + first * all->d_v.head);
+    return s;
+}
+
+void sw_ring_compute(const sw_ring_call *a, const sw_kernel *kernel, sw_ring_kernel *run,
+                     const sw_attention_args *args, void *workspace)
+{
+    size_t chunk = (args->n_kv_heads + SLICES - 1) / SLICES;
+
+    if (a->ring->group->size == 1) {
+        run(kernel, a->dtype, args, workspace);
+        return;
+    }
+    for (size_t b = 0; b < args->n_batch; b++) {
+        for (size_t first = 0; first < args->n_kv_heads; first += chunk) {
+            size_t left = args->n_kv_heads - first;
+            sw_attention_args slice = slice_of(a, args, b, first, left < chunk ? left : chunk);
+            run(kernel, a->dtype, &slice, workspace);
+            (void)sw_pending_is_here(a->ring->blocks);
+            (void)sw_pending_is_here(a->ring->gradients);
+        }
+    }
+}
+
+/* ---- blocks ---- */
+
 void sw_ring_pack(const sw_ring_call *a, const sw_tensor *const *in, char *block)
 {
     sw_copy_to_dense(in[1], block);

@@ -59,6 +59,16 @@ sw_status sw_ring_frame(sw_ring_call *a, sw_step *step, const sw_tensor *const *
 /* The kernel's arguments for a block. Sinks enter elsewhere, once. */
 sw_attention_args sw_ring_args(const sw_ring_call *a, const char *block);
 
+/*
+ * Run a kernel of attention. In slices, between which MPI is let work: it moves large messages while it is
+ * called, and not before.
+ */
+typedef void sw_ring_kernel(const sw_kernel *kernel, sw_dtype dtype, const sw_attention_args *args,
+                            void *workspace);
+
+void sw_ring_compute(const sw_ring_call *a, const sw_kernel *kernel, sw_ring_kernel *run,
+                     const sw_attention_args *args, void *workspace);
+
 sw_status sw_ring_take(const sw_ring_call *a, sw_step *step, uint32_t n, char **blocks, sw_error *err);
 void sw_ring_pack(const sw_ring_call *a, const sw_tensor *const *in, char *block);
 const void *sw_ring_positions(const sw_ring_call *a, const char *block);

@@ -60,7 +60,7 @@ static void find_gradients(const sw_ring_call *a, const sw_kernel *kernel, const
     args.d_q = sw_ring_dense(b->d_q, args.n_queries, args.n_heads, args.width);
     args.d_k = sw_ring_dense(b->found, args.n_keys, args.n_kv_heads, args.width);
     args.d_v = sw_ring_dense(b->found + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
-    sw_kernel_attention_back(kernel, a->dtype, &args, b->workspace);
+    sw_ring_compute(a, kernel, sw_kernel_attention_back, &args, b->workspace);
 }
 
 /* Who sends the own block's gradients home in this step, a step after it was there; the own rank: nobody. */

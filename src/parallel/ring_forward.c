@@ -53,7 +53,7 @@ static void attend(const sw_ring_call *a, const sw_kernel *kernel, const forward
         args.out.values = f->part;
         args.lse = f->part_lse;
     }
-    sw_kernel_attention(kernel, a->dtype, &args, f->workspace);
+    sw_ring_compute(a, kernel, sw_kernel_attention, &args, f->workspace);
     if (step > 0)
         sw_kernel_attention_merge(kernel, a->dtype, &f->merge);
 }
