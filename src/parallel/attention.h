@@ -41,4 +41,12 @@ void sw_ring_destroy(sw_ring *ring);                                           /
 sw_tensor *sw_attention_ring(sw_step *step, sw_ring *ring, const sw_tensor *q, const sw_tensor *k,
                              const sw_tensor *v, const sw_attend_args *args);
 
+/*
+ * Generation: queries [B, T, H, D] that all ranks have alike, over a cache of which each rank has some keys,
+ * k [B, S, K, D] and v; ranks may have different numbers of them, or none. Out is whole on all ranks, with
+ * the same bits. There is no backward.
+ */
+sw_tensor *sw_attention_cached(sw_step *step, const sw_group *group, const sw_tensor *q, const sw_tensor *k,
+                               const sw_tensor *v, const sw_attend_args *args);
+
 #endif

@@ -12,7 +12,7 @@ sw_tensor *sw_attention_gather(sw_step *step, const sw_group *group, const sw_te
     const sw_tensor *qkv[] = {q, k, v};
     sw_attend_args all = *args;
 
-    if (!sw_attention_fits(step, "attention by gathered keys", qkv, args) ||
+    if (!sw_attention_fits(step, "attention by gathered keys", qkv, args, false) ||
         !sw_attention_local(step, qkv, &all))
         return NULL;
     const sw_tensor *keys = sw_gather_node(step, group, qkv[1], 1);

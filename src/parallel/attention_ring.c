@@ -21,7 +21,7 @@ sw_tensor *sw_attention_ring(sw_step *step, sw_ring *ring, const sw_tensor *q, c
     const sw_tensor *in[] = {q, k, v, NULL};
     sw_attend_args local = *args;
 
-    if (!sw_attention_fits(step, "ring attention", in, args) || !sw_attention_local(step, in, &local))
+    if (!sw_attention_fits(step, "ring attention", in, args, false) || !sw_attention_local(step, in, &local))
         return NULL;
     sw_ring_call *a = sw_node_context(step, sizeof *a);
     if (a == NULL)

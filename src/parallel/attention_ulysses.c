@@ -65,7 +65,7 @@ sw_tensor *sw_attention_ulysses(sw_step *step, const sw_group *group, const sw_t
     const sw_tensor *qkv[] = {q, k, v};
     sw_attend_args all = *args;
 
-    if (!sw_attention_fits(step, "Ulysses attention", qkv, args) || !can_deal_out(step, group, q) ||
+    if (!sw_attention_fits(step, "Ulysses attention", qkv, args, false) || !can_deal_out(step, group, q) ||
         !sw_attention_local(step, qkv, &all))
         return NULL;
     uint32_t repeats = (uint32_t)(group->size / common_divisor(k->dims[2], group->size));

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "parallel/attention_shape.h"
 #include "tensor/copy.h"
 
 void sw_ring_destroy(sw_ring *ring)
@@ -68,52 +69,6 @@ bool sw_ring_is_seen(const sw_ring_call *a, uint32_t step)
     return sw_ring_sees(&mask, &a->tokens[a->ring->group->index], &a->tokens[sw_ring_block_in(a, step)]);
 }
 
-sw_heads_out sw_ring_dense(void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width)
-{
-    size_t token = (size_t)(n_heads * width);
-    return (sw_heads_out){values, token * (size_t)n_tokens, token, (size_t)width};
-}
-
-sw_heads sw_ring_read(const void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width)
-{
-    sw_heads_out at = sw_ring_dense(NULL, n_tokens, n_heads, width);
-    return (sw_heads){values, at.batch, at.token, at.head};
-}
-
-sw_status sw_ring_frame(sw_ring_call *a, sw_step *step, const sw_tensor *const *in, sw_error *err)
-{
-    const sw_tensor *q = in[0];
-    const sw_tensor *k = in[1];
-    const sw_attend_args *args = &a->args;
-    sw_attention_args *f = &a->frame;
-    const void *values = NULL;
-    const void *positions = NULL;
-
-    *f = (sw_attention_args){.n_batch = (size_t)q->dims[0],
-                             .n_queries = (size_t)q->dims[1],
-                             .n_keys = (size_t)q->dims[1],
-                             .n_heads = (size_t)q->dims[2],
-                             .n_kv_heads = (size_t)k->dims[2],
-                             .width = (size_t)q->dims[3],
-                             .v_width = (size_t)in[2]->dims[3],
-                             .scale = args->scale,
-                             .soft_cap = args->soft_cap,
-                             .is_causal = args->is_causal,
-                             .window = args->window,
-                             .q_positions_batch = (size_t)q->dims[1],
-                             .k_positions_batch = (size_t)q->dims[1],
-                             .lse = a->lse};
-    SW_TRY(sw_node_dense(step, q, &values, err));
-    f->q = sw_ring_read(values, q->dims[1], q->dims[2], q->dims[3]);
-    SW_TRY(sw_node_dense(step, args->q_positions, &positions, err));
-    f->q_positions = positions;
-    if (args->slopes != NULL)
-        SW_TRY(sw_node_dense(step, args->slopes, &f->slopes, err));
-    if (args->sinks != NULL)
-        SW_TRY(sw_node_dense(step, args->sinks, &f->sinks, err));
-    return SW_OK;
-}
-
 const void *sw_ring_positions(const sw_ring_call *a, const char *block)
 {
     return block + (a->size.keys + a->size.values) * a->width;
@@ -124,8 +79,8 @@ sw_attention_args sw_ring_args(const sw_ring_call *a, const char *block)
     sw_attention_args args = a->frame;
 
     args.sinks = NULL;
-    args.k = sw_ring_read(block, args.n_keys, args.n_kv_heads, args.width);
-    args.v = sw_ring_read(block + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
+    args.k = sw_heads_read(block, args.n_keys, args.n_kv_heads, args.width);
+    args.v = sw_heads_read(block + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
     args.k_positions = sw_ring_positions(a, block);
     return args;
 }

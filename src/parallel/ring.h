@@ -50,12 +50,6 @@ uint32_t sw_ring_before(const sw_ring_call *a);
 bool sw_ring_holds(const sw_ring_call *a, uint32_t step);   /* is a block here in this step? */
 bool sw_ring_is_seen(const sw_ring_call *a, uint32_t step); /* and may it be seen from here? */
 
-/* Heads [B, tokens, heads, width] without gaps. */
-sw_heads_out sw_ring_dense(void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width);
-sw_heads sw_ring_read(const void *values, uint64_t n_tokens, uint64_t n_heads, uint64_t width);
-
-/* Set what is the same for all blocks; inputs are q, k, v, sinks. */
-sw_status sw_ring_frame(sw_ring_call *a, sw_step *step, const sw_tensor *const *in, sw_error *err);
 /* The kernel's arguments for a block. Sinks enter elsewhere, once. */
 sw_attention_args sw_ring_args(const sw_ring_call *a, const char *block);
 

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "kernel/elementwise.h"
+#include "parallel/attention_shape.h"
 #include "parallel/ring.h"
 
 typedef struct backward {
@@ -57,9 +58,9 @@ static void find_gradients(const sw_ring_call *a, const sw_kernel *kernel, const
     args.sinks = step == 0 ? a->frame.sinks : NULL;
     args.d_sinks = step == 0 ? d_sinks : NULL;
     args.adds = true;
-    args.d_q = sw_ring_dense(b->d_q, args.n_queries, args.n_heads, args.width);
-    args.d_k = sw_ring_dense(b->found, args.n_keys, args.n_kv_heads, args.width);
-    args.d_v = sw_ring_dense(b->found + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
+    args.d_q = sw_heads_dense(b->d_q, args.n_queries, args.n_heads, args.width);
+    args.d_k = sw_heads_dense(b->found, args.n_keys, args.n_kv_heads, args.width);
+    args.d_v = sw_heads_dense(b->found + a->size.keys * a->width, args.n_keys, args.n_kv_heads, args.v_width);
     sw_ring_compute(a, kernel, sw_kernel_attention_back, &args, b->workspace);
 }
 
@@ -159,9 +160,10 @@ sw_status sw_ring_backward(void *context, sw_step *step, const sw_custom_back *b
 
     if (out->dims[2] == 0)
         return SW_OK;
-    SW_TRY(sw_ring_frame(a, step, back->in, err));
-    a->frame.out = sw_ring_dense(sw_tensor_data(out), out->dims[1], out->dims[2], out->dims[3]);
-    a->frame.d_out = sw_ring_read(back->d_out, out->dims[1], out->dims[2], out->dims[3]);
+    SW_TRY(sw_attention_frame(step, back->in, &a->args, &a->frame, err));
+    a->frame.lse = a->lse;
+    a->frame.out = sw_heads_dense(sw_tensor_data(out), out->dims[1], out->dims[2], out->dims[3]);
+    a->frame.d_out = sw_heads_read(back->d_out, out->dims[1], out->dims[2], out->dims[3]);
     SW_TRY(take_backward(a, step, back, &b, err));
     sw_ring_pack(a, back->in, b.blocks[0]);
     run_backward(a, sw_step_kernel(step), back, &b);

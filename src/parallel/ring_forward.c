@@ -1,6 +1,7 @@
 /* The ring forward (parallel/ring.h): results of blocks are merged by their lse, sinks enter at the end. */
 #include "base/status.h"
 #include "kernel/attention_merge.h"
+#include "parallel/attention_shape.h"
 #include "parallel/ring.h"
 
 /* What all ranks have to know of each other: ranges of positions. */
@@ -98,8 +99,9 @@ sw_status sw_ring_forward(void *context, sw_step *step, const sw_tensor *const *
         return SW_OK; /* ranks without heads */
     SW_TRY(take_kept(a, step, in[0], err));
     sw_stack_mark mark = sw_stack_top(sw_step_stack(step));
-    SW_TRY(sw_ring_frame(a, step, in, err));
-    a->frame.out = sw_ring_dense(sw_tensor_data(*out), dims[1], dims[2], dims[3]);
+    SW_TRY(sw_attention_frame(step, in, &a->args, &a->frame, err));
+    a->frame.lse = a->lse;
+    a->frame.out = sw_heads_dense(sw_tensor_data(*out), dims[1], dims[2], dims[3]);
     SW_TRY(take_forward(a, step, &f, err));
     sw_ring_pack(a, in, f.blocks[0]);
     share_tokens(a, f.blocks[0]);

@@ -335,6 +335,64 @@ static void views_of_a_fused_projection_are_taken_as_they_are(void **state)
     }
 }
 
+/* Generation: two queries at the end of a sequence whose keys are spread unevenly, the last ranks having
+ * none. */
+static void a_cache_that_is_spread_gives_what_one_rank_gives(void **state)
+{
+    enum { NEW = 2 };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(shapes); i++) {
+        const shape *s = &shapes[i];
+        uint64_t each = s->tokens / c.group->size + 2;
+        uint64_t first = each * c.group->index < s->tokens ? each * c.group->index : s->tokens;
+        uint64_t n = s->tokens - first < each ? s->tokens - first : each;
+        attention whole;
+        attention part;
+        attention queries;
+        rank_case_begin(&c, SW_DTYPE_F64);
+        make_args(s, &queries, NEW);
+        make_args(s, &whole, s->tokens);
+        make_args(s, &part, n);
+        for (uint64_t j = 0; j < s->batch * s->tokens; j++)
+            put_token(s, &whole, j / s->tokens, j % s->tokens, j % s->tokens);
+        for (uint64_t j = 0; j < s->batch * n; j++)
+            put_token(s, &part, j / n, j % n, first + j % n);
+        for (uint64_t j = 0; j < s->batch * NEW; j++) {
+            put_token(s, &queries, j / NEW, j % NEW, s->tokens);
+            ((int32_t *)sw_tensor_data(queries.args.q_positions))[j] = (int32_t)(s->tokens + j % NEW);
+        }
+        whole.args.q_positions = part.args.q_positions = queries.args.q_positions;
+        part.args.sinks = whole.args.sinks;
+        whole.out = sw_op_attention(c.step, queries.in[Q], whole.in[K], whole.in[V], &whole.args);
+        part.out = sw_attention_cached(c.step, c.group, queries.in[Q], part.in[K], part.in[V], &part.args);
+        rank_case_must(&c, part.out);
+        rank_case_near(&c, s->name, sw_tensor_data(part.out), 0, sw_tensor_data(whole.out), 0,
+                       sw_tensor_elems(whole.out), 1);
+        size_t bytes = (size_t)sw_tensor_elems(part.out) * sizeof(double);
+        double *first_ranks = sw_stack_take(sw_step_stack(c.step), bytes);
+        memcpy(first_ranks, sw_tensor_data(part.out), bytes);
+        sw_broadcast(c.group, 0, sw_tensor_elems(part.out), SW_DTYPE_F64, first_ranks);
+        assert_memory_equal(first_ranks, sw_tensor_data(part.out), bytes);
+    }
+}
+
+static void a_cache_has_no_backward(void **state)
+{
+    attention a;
+    sw_error err = {0};
+
+    (void)state;
+    rank_case_begin(&c, SW_DTYPE_F32);
+    make_args(&shapes[0], &a, 3);
+    for (uint64_t i = 0; i < 6; i++)
+        put_token(&shapes[0], &a, i / 3, i % 3, i % 3);
+    a.out = sw_attention_cached(c.step, c.group, a.in[Q], a.in[K], a.in[V], &a.args);
+    rank_case_must(&c, a.out);
+    assert_int_equal(sw_step_backward(c.step, a.out, a.d_out, &err), SW_E_ARGUMENT);
+    assert_non_null(strstr(err.what, "attention over a cache has no backward"));
+}
+
 static uint64_t bits_of(uint64_t hash, const void *values, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -529,7 +587,7 @@ static void arguments_that_do_not_fit_are_refused_before_the_first_message(void 
         make_args(s, &a, 4);
         a.args.k_positions = rank_case_whole(&c, 2, (const uint64_t[]){2, 5});
         assert_null(run((form)which, &a));
-        rank_case_refused(&c, SW_E_ARGUMENT, "k_positions is I32 [2, 5], q has 2 rows of 4 tokens");
+        rank_case_refused(&c, SW_E_ARGUMENT, "k_positions is I32 [2, 5] for 2 rows of 4 tokens");
 
         rank_case_begin(&c, SW_DTYPE_F32);
         make_args(s, &a, 4);
@@ -566,6 +624,8 @@ int main(void)
         cmocka_unit_test(bug_25_key_heads_are_repeated_in_the_exchange),
         cmocka_unit_test(bug_25_query_heads_that_ranks_do_not_divide_are_refused_with_what_fits),
         cmocka_unit_test(views_of_a_fused_projection_are_taken_as_they_are),
+        cmocka_unit_test(a_cache_that_is_spread_gives_what_one_rank_gives),
+        cmocka_unit_test(a_cache_has_no_backward),
         cmocka_unit_test(every_run_gives_the_same_bits),
         cmocka_unit_test(steady_steps_allocate_nothing),
         cmocka_unit_test(the_result_lies_as_the_queries_do),

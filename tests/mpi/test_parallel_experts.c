@@ -344,6 +344,40 @@ static void steady_steps_allocate_nothing(void **state)
     }
 }
 
+static sw_tensor *run_again(void *context, sw_step *step, const sw_tensor *const *in)
+{
+    const mixture *m = context;
+
+    assert_ptr_equal(step, c.step);
+    return mix_over_ranks(SW_EP_TP_EXTEND, &shapes[0], m, in[0], m->choices, in[1]);
+}
+
+/* Parameters of experts are used inside without being among the inputs. */
+static void regions_that_run_again_have_the_same_bits(void **state)
+{
+    const shape *s = &shapes[0];
+    const sw_expert_ranks ranks = {c.group, SW_EP_TP_EXTEND, s->experts};
+    sw_range tokens = sw_shard_range(s->tokens, c.group->size, c.group->index);
+
+    (void)state;
+    rank_case_begin(&c, SW_DTYPE_F32);
+    mixture once = mixture_of(s, tokens, sw_experts_own(&ranks));
+    mixture twice = mixture_of(s, tokens, sw_experts_own(&ranks));
+    once.out = mix_over_ranks(SW_EP_TP_EXTEND, s, &once, once.x, once.choices, once.weights);
+    rank_case_back(&c, once.out, once.d_out);
+    const sw_tensor *in[] = {twice.x, twice.weights};
+    twice.out = sw_step_recompute(c.step, run_again, &twice, in, SW_COUNT(in));
+    rank_case_back(&c, twice.out, twice.d_out);
+    const sw_tensor *pairs[][2] = {
+        {once.x,       twice.x      },
+        {once.weights, twice.weights},
+        {once.experts, twice.experts}
+    };
+    for (size_t i = 0; i < SW_COUNT(pairs); i++)
+        assert_memory_equal(pairs[i][0]->storage->gradient, pairs[i][1]->storage->gradient,
+                            sw_tensor_elems(pairs[i][0]) * sizeof(float));
+}
+
 static void choices_that_there_are_not_are_refused(void **state)
 {
     const shape *s = &shapes[0];
@@ -383,6 +417,7 @@ int main(void)
         cmocka_unit_test(bug_46_uneven_experts_are_owned_in_order_and_give_the_same),
         cmocka_unit_test(every_run_gives_the_same_bits),
         cmocka_unit_test(steady_steps_allocate_nothing),
+        cmocka_unit_test(regions_that_run_again_have_the_same_bits),
         cmocka_unit_test(choices_that_there_are_not_are_refused),
     };
     return SW_MPI_MAIN_WITH("parallel_experts", tests, open_case, close_case);
