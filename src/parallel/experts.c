@@ -17,6 +17,8 @@
 
 sw_range sw_experts_own(const sw_expert_ranks *ranks)
 {
+    if (ranks->mode == SW_EP_NONE)
+        return (sw_range){0, ranks->n_experts};
     return sw_shard_range(ranks->n_experts, ranks->group->size, ranks->group->index);
 }
 
@@ -300,8 +302,6 @@ sw_tensor *sw_experts_dispatch(sw_step *step, const sw_expert_ranks *ranks, cons
     if (r == NULL)
         return NULL;
     *r = (sw_expert_route){.ranks = *ranks, .own = sw_experts_own(ranks)};
-    if (ranks->mode == SW_EP_NONE)
-        r->own = (sw_range){0, ranks->n_experts};
     return sw_step_custom(step, &dispatch_node, r, in, SW_COUNT(in));
 }
 

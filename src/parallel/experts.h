@@ -30,7 +30,7 @@ typedef struct sw_expert_ranks {
     uint64_t n_experts; /* of the whole model */
 } sw_expert_ranks;
 
-/* Experts of this rank; none on the last ranks when there are few. */
+/* Experts of this rank; none on the last ranks when there are few, all in mode none. */
 sw_range sw_experts_own(const sw_expert_ranks *ranks);
 
 /* Where everything goes for one choice of experts: made by dispatch, for one combine. */

@@ -93,8 +93,6 @@ static void pass_gradients(const sw_ring_call *a, const backward *b, uint32_t st
     uint32_t to = a->reach[last] >= step ? sw_ring_ahead(a, 1) : last;
     uint64_t n = gradient_elems(a);
 
-    memset(ring->n_sent, 0, ring->group->size * sizeof *ring->n_sent);
-    memset(ring->n_received, 0, ring->group->size * sizeof *ring->n_received);
     if (sw_ring_holds(a, step - 1) && to != own)
         ring->n_sent[to] = n;
     if (sw_ring_holds(a, step))

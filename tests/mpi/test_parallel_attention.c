@@ -552,7 +552,7 @@ static size_t ring_memory(sw_ring *of, uint64_t tokens)
 
 static void memory_of_the_ring_falls_with_the_number_of_ranks(void **state)
 {
-    enum { TOKENS = 1152, FIXED = 400000 }; /* workspace of the kernel's tiles, small things */
+    enum { TOKENS = 1152, FIXED = 150000 }; /* workspace of the kernel's tiles, small things */
     sw_ring *alone = NULL;
 
     (void)state;

@@ -171,7 +171,8 @@ static void compare(sw_ep_mode mode, const shape *s)
     const sw_expert_ranks ranks = {c.group, mode, s->experts};
     sw_range own = sw_experts_own(&ranks);
     sw_range all = {0, s->tokens};
-    sw_range tokens = mode == SW_EP_AXIS ? all : sw_shard_range(s->tokens, c.group->size, c.group->index);
+    sw_range tokens =
+        mode == SW_EP_TP_EXTEND ? sw_shard_range(s->tokens, c.group->size, c.group->index) : all;
     char name[96];
 
     mixture whole = mixture_of(s, all, (sw_range){0, s->experts});
@@ -215,6 +216,12 @@ static void results_that_are_summed_give_what_one_rank_gives(void **state)
 {
     (void)state;
     all_shapes(SW_EP_AXIS);
+}
+
+static void ranks_with_all_experts_work_alone(void **state)
+{
+    (void)state;
+    all_shapes(SW_EP_NONE);
 }
 
 /* A router before the experts: logits, softmax, the two best. */
@@ -412,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_are_sent_give_what_one_rank_gives),
         cmocka_unit_test(results_that_are_summed_give_what_one_rank_gives),
+        cmocka_unit_test(ranks_with_all_experts_work_alone),
         cmocka_unit_test(bug_43_router_gradients_of_ranks_sum_to_that_of_one_rank),
         cmocka_unit_test(bug_44_the_routers_gradient_is_right_where_ranks_have_no_tokens),
         cmocka_unit_test(bug_46_uneven_experts_are_owned_in_order_and_give_the_same),
