@@ -146,14 +146,13 @@ static void check_shape(binding *b, const sw_tensor_entry *entry, sw_parameter *
 
 /* ---- parameters with a second count, of experts or heads, which are stacked ---- */
 
-/* How many the second count counts; 0 for more than there are tensors. */
+/* How many the second count counts. */
 static uint64_t n_inner(const binding *b, const sw_family_row *row)
 {
     int64_t n = 0;
     const char *count = sw_family_inner_count(b->model->family, row->name);
 
-    if (sw_expression(count, &b->model->config.attributes, 0, &n, NULL) != SW_OK || n < 0 ||
-        (uint64_t)n > b->model->n_params)
+    if (sw_expression(count, &b->model->config.attributes, 0, &n, NULL) != SW_OK || n < 0)
         return 0;
     return (uint64_t)n;
 }

@@ -125,7 +125,7 @@ static void an_expert_under_two_names_is_told(void **state)
 
 static void a_config_of_very_many_experts_is_refused(void **state)
 {
-    sw_model *model = tiny_open(MIXTRAL "'num_local_experts': 4000000000",
+    sw_model *model = tiny_open(MIXTRAL "'num_local_experts': 2000000000",
                                 "model.layers.0.block_sparse_moe.experts.0.w1.weight F32 3x4\n");
     sw_net_options options = {.on_tensor = NULL};
     sw_net *net = NULL;
@@ -134,7 +134,7 @@ static void a_config_of_very_many_experts_is_refused(void **state)
     (void)state;
     assert_int_equal(sw_net_create(&net, model, &options, &err), SW_E_LIMIT);
     assert_string_equal(err.what,
-                        "model.layers.0.block_sparse_moe.experts.0.w1.weight: 4000000000 in each of 1 "
+                        "model.layers.0.block_sparse_moe.experts.0.w1.weight: 2000000000 in each of 1 "
                         "layers are too many");
     sw_model_close(model);
 }
