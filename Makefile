@@ -1,5 +1,5 @@
 # Short names for what people do here; the build itself is CMake's (CMakePresets.json).
-#   make demo          build and plan a real model
+#   make demo          build, plan a real model, train a small one
 #   make test          everything that must pass, as CI runs it
 #   make               the development build, in build/dev
 .POSIX:
@@ -16,7 +16,7 @@ demo:
 	@scripts/install-deps.sh build runtime
 	@mkdir -p build/release
 	@{ cmake --preset release && cmake --build --preset release; } >build/release/build.log 2>&1 || { tail -n 30 build/release/build.log; exit 1; }
-	build/release/bin/shardwright plan $(MODEL) --mesh $(MESH)
+	@MODEL=$(MODEL) MESH=$(MESH) scripts/demo.sh build/release/bin
 
 test:
 	@scripts/install-deps.sh build runtime test
