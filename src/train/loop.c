@@ -194,36 +194,47 @@ void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out)
     measure(trainer, sw_stack_peak(sw_step_stack(trainer->step)), out);
 }
 
-/* The most that forward and backward of the first n tokens of a sequence take. */
-static sw_status probe(sw_trainer *t, uint64_t n, uint64_t *bytes, sw_error *err)
+/* The most that forward and backward of the first tokens of some sequences take, as a number to compute with.
+ */
+static sw_status probe(sw_trainer *t, uint64_t n_rows, uint64_t n_tokens, double *bytes, sw_error *err)
 {
-    const sw_feed feed = {.n_rows = 1, .n_tokens = n, .ids = t->ids, .targets = t->targets};
+    const sw_feed feed = {.n_rows = n_rows, .n_tokens = n_tokens, .ids = t->ids, .targets = t->targets};
     sw_step *step = NULL;
     double loss = 0.0;
 
     SW_TRY(sw_step_create(&step, t->kernel, err));
     sw_status status = run_micro(t, step, &feed, 1.0, &loss, err);
-    *bytes = sw_stack_peak(sw_step_stack(step));
+    *bytes = (double)sw_stack_peak(sw_step_stack(step));
     sw_step_destroy(step);
     sw_net_forget_gradients(t->net);
     return status;
 }
 
+/*
+ * a + b * rows * tokens + c * rows: from one sequence, from half of its tokens, and from two sequences. What
+ * is not longer, or not more, is not asked for.
+ */
 sw_status sw_trainer_predict(sw_trainer *t, sw_train_memory *out, sw_error *err)
 {
-    uint64_t n_tokens = (uint64_t)t->options.batch * t->options.seq_len;
-    uint64_t more = t->options.seq_len < PROBE_TOKENS ? t->options.seq_len : PROBE_TOKENS;
-    uint64_t less = more / 2;
-    uint64_t bytes_of_less = 0;
-    uint64_t bytes = 0;
+    uint64_t n_rows = t->options.batch;
+    uint64_t n_tokens = t->options.seq_len;
+    uint64_t n_probe = n_tokens < PROBE_TOKENS ? n_tokens : PROBE_TOKENS;
+    double one = 0.0;
+    double half = 0.0;
+    double two = 0.0;
 
-    sw_batches_fill(&t->batches, t->position, 1, t->ids, t->targets);
-    SW_TRY(probe(t, more, &bytes, err));
-    if (n_tokens > more && less > 0) {
-        SW_TRY(probe(t, less, &bytes_of_less, err));
-        bytes += (bytes - bytes_of_less) * (n_tokens - more) / (more - less);
+    sw_batches_fill(&t->batches, t->position, n_rows > 1 ? 2 : 1, t->ids, t->targets);
+    SW_TRY(probe(t, 1, n_probe, &one, err));
+    double bytes = one;
+    if (n_rows > 1) {
+        SW_TRY(probe(t, 2, n_probe, &two, err));
+        bytes += (two - one) * (double)(n_rows - 1);
     }
-    measure(t, bytes, out);
+    if (n_tokens > n_probe) {
+        SW_TRY(probe(t, 1, n_probe / 2, &half, err));
+        bytes += (one - half) / (double)(n_probe - n_probe / 2) * (double)(n_rows * (n_tokens - n_probe));
+    }
+    measure(t, (uint64_t)bytes, out);
     return SW_OK;
 }
 

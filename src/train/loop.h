@@ -59,8 +59,8 @@ sw_status sw_trainer_step(sw_trainer *trainer, sw_curve_point *out, sw_error *er
 void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out);
 
 /*
- * The most that a step will take, before any was made: its activations grow with its tokens, as two short
- * passes say, which leave nothing behind.
+ * The most that a step will take, before any was made: it grows with sequences and with their tokens, as up
+ * to three short passes say, which leave nothing behind.
  */
 sw_status sw_trainer_predict(sw_trainer *trainer, sw_train_memory *out, sw_error *err);
 

@@ -9,6 +9,7 @@
 #include "train/eval.h"
 #include "train/generate.h"
 #include "train/load.h"
+#include "train/loop.h"
 
 enum { MOST_IDS = 600 };
 
@@ -147,12 +148,65 @@ static void its_perplexity_is_the_recorded_one(void **state)
     }
 }
 
+/* Predicted memory of a step over what it took. */
+static double memory_ratio(const golden *g, const sw_train_options *options)
+{
+    const sw_load_options load = {.dtype = SW_DTYPE_F32, .trains = true};
+    bench b = bench_of("stories260K-hf", SW_DTYPE_F32);
+    sw_trainer trainer = {0};
+    sw_train_memory predicted;
+    sw_train_memory found;
+    sw_curve_point point = {0};
+    uint16_t ids[1024];
+    sw_tokens tokens = {0};
+    sw_error err = {0};
+
+    for (size_t i = 0; i < 1024; i++)
+        ids[i] = (uint16_t)g->ids[i % g->n_ids];
+    scratch_bytes("long.bin", ids, sizeof ids);
+    must(sw_tokens_open(&tokens, scratch("long.bin"), SW_TOKENS_U16, 512, &err), &err);
+    sw_net_destroy(b.net);
+    must(sw_load(&b.net, &b.weights, &load, b.kernel, &err), &err);
+    must(sw_trainer_create(&trainer, b.net, b.kernel, &tokens, "long.bin", options, &err), &err);
+    must(sw_trainer_predict(&trainer, &predicted, &err), &err);
+    must(sw_trainer_step(&trainer, &point, &err), &err);
+    sw_trainer_memory(&trainer, &found);
+    sw_trainer_clear(&trainer);
+    sw_tokens_close(&tokens);
+    drop(&b);
+    return (double)sw_train_memory_sum(&predicted) / (double)sw_train_memory_sum(&found);
+}
+
+/* With sequences that are longer than what the prediction looks at. */
+static void the_memory_of_a_long_step_is_what_was_predicted(void **state)
+{
+    static const uint32_t shapes[][2] = {
+        {1, 500},
+        {3, 300},
+        {2, 129}
+    };
+    const golden g = read_golden("stories260K-hf");
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof shapes[0]; i++) {
+        const sw_train_options options = {.batch = shapes[i / 2][0],
+                                          .accumulate = 1,
+                                          .seq_len = shapes[i / 2][1],
+                                          .recomputes = i % 2 == 1,
+                                          .adamw = SW_ADAMW_INIT};
+        double ratio = memory_ratio(&g, &options);
+        if (ratio < 0.95 || ratio > 1.05)
+            fail_msg("%u x %u: predicted %g of it", options.batch, options.seq_len, ratio);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(its_text_is_generated_token_for_token),
         TEST(its_perplexity_is_the_recorded_one),
+        TEST(the_memory_of_a_long_step_is_what_was_predicted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
