@@ -231,8 +231,9 @@ sw_status sw_trainer_predict(sw_trainer *t, sw_train_memory *out, sw_error *err)
         bytes += (two - one) * (double)(n_rows - 1);
     }
     if (n_tokens > n_probe) {
-        SW_TRY(probe(t, 1, n_probe / 2, &half, err));
-        bytes += (one - half) / (double)(n_probe - n_probe / 2) * (double)(n_rows * (n_tokens - n_probe));
+        uint64_t n_half = n_probe / 2;
+        SW_TRY(probe(t, 1, n_half, &half, err));
+        bytes += (one - half) / (double)(n_probe - n_half) * (double)(n_rows * (n_tokens - n_probe));
     }
     measure(t, (uint64_t)bytes, out);
     return SW_OK;
