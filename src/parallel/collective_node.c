@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "parallel/node.h"
+#include "tensor/copy.h"
 
 typedef struct collective {
     const sw_group *group;
@@ -82,7 +83,17 @@ sw_tensor *sw_gather_node(sw_step *step, const sw_group *group, const sw_tensor 
 
 /* ---- sum ---- */
 
-/* Where nothing is summed the elements are those of the input, which keep their place. */
+/* The elements stay where they are, if they lie together. */
+static sw_status pass_on(sw_step *step, const sw_tensor *x, sw_tensor **out, sw_error *err)
+{
+    void *values = sw_tensor_is_dense(x) ? sw_tensor_data(x) : NULL;
+
+    SW_TRY(sw_tensor_create(out, sw_step_stack(step), sw_tensor_dtype(x), x->n_dims, x->dims, values, err));
+    if (values == NULL)
+        sw_copy_to_dense(x, sw_tensor_data(*out));
+    return SW_OK;
+}
+
 static sw_status sum_forward(void *context, sw_step *step, const sw_tensor *const *in, sw_tensor **out,
                              sw_error *err)
 {
@@ -91,15 +102,12 @@ static sw_status sum_forward(void *context, sw_step *step, const sw_tensor *cons
     sw_dtype dtype = sw_tensor_dtype(x);
     const void *values = NULL;
 
-    if (c->way == SW_SUM_BACKWARD && sw_tensor_is_dense(x))
-        return sw_tensor_create(out, sw_step_stack(step), dtype, x->n_dims, x->dims, sw_tensor_data(x), err);
+    if (c->way == SW_SUM_BACKWARD)
+        return pass_on(step, x, out, err);
     SW_TRY(sw_node_tensor(step, dtype, x->n_dims, x->dims, out, err));
     sw_stack_mark mark = sw_stack_top(sw_step_stack(step));
     SW_TRY(sw_node_dense(step, x, &values, err));
-    if (c->way == SW_SUM_BACKWARD)
-        memcpy(sw_tensor_data(*out), values, bytes_of(x));
-    else
-        sw_all_reduce(c->group, sw_tensor_elems(x), dtype, values, sw_tensor_data(*out));
+    sw_all_reduce(c->group, sw_tensor_elems(x), dtype, values, sw_tensor_data(*out));
     sw_stack_release(sw_step_stack(step), mark);
     return SW_OK;
 }
@@ -123,6 +131,35 @@ static const sw_custom sum_custom = {"sum over ranks", sum_forward, sum_backward
 sw_tensor *sw_sum_node(sw_step *step, const sw_group *group, const sw_tensor *x, sw_sum_way way)
 {
     return run(step, &sum_custom, (collective){.group = group, .way = way}, x);
+}
+
+/* ---- once ---- */
+
+static sw_status once_forward(void *context, sw_step *step, const sw_tensor *const *in, sw_tensor **out,
+                              sw_error *err)
+{
+    (void)context;
+    return pass_on(step, in[0], out, err);
+}
+
+static sw_status once_backward(void *context, sw_step *step, const sw_custom_back *back, sw_error *err)
+{
+    const collective *c = context;
+
+    (void)step;
+    (void)err;
+    if (c->group->index == 0)
+        memcpy(back->d_in[0], back->d_out, bytes_of(back->out));
+    else
+        memset(back->d_in[0], 0, bytes_of(back->out));
+    return SW_OK;
+}
+
+static const sw_custom once_custom = {"once over ranks", once_forward, once_backward};
+
+sw_tensor *sw_once_node(sw_step *step, const sw_group *group, const sw_tensor *x)
+{
+    return run(step, &once_custom, (collective){.group = group}, x);
 }
 
 /* ---- heads and tokens ---- */

@@ -29,6 +29,13 @@ typedef enum sw_sum_way {
 sw_tensor *sw_sum_node(sw_step *step, const sw_group *group, const sw_tensor *x, sw_sum_way way);
 
 /*
+ * The tensor as it is; its gradient stays on the first rank, and is zeros on the others. For what all ranks
+ * compute alike from a tensor of which they otherwise have summands of the gradient (the auxiliary loss of a
+ * router that each uses for its own experts), so that it counts once. No traffic.
+ */
+sw_tensor *sw_once_node(sw_step *step, const sw_group *group, const sw_tensor *x);
+
+/*
  * Heads are dealt out and tokens put together: [B, T, H, D] of each rank's tokens to [B, T ranks, H repeats /
  * ranks, D]. Each head is there `repeats` times first, so that heads of which there are fewer than ranks are
  * enough; gradients of the copies are summed. Ranks divide the heads that there are then.

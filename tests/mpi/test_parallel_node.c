@@ -106,6 +106,47 @@ static void sums_go_the_ways_they_are_told(void **state)
     check_sum(SW_SUM_BOTH, all, all);
 }
 
+/* What all compute alike counts once among summands, also from a view. */
+static void a_gradient_stays_on_the_first_rank(void **state)
+{
+    double first = c.group->index == 0 ? 1 : 0;
+
+    (void)state;
+    rank_case_begin(&c, SW_DTYPE_F64);
+    sw_tensor *x = rows_of(1, 0, ROWS);
+    sw_tensor *whole = sw_once_node(c.step, c.group, x);
+    sw_tensor *part = sw_once_node(c.step, c.group, sw_view_slice(c.step, x, 1, 2, 2));
+    rank_case_must(&c, part);
+    assert_memory_equal(sw_tensor_data(whole), sw_tensor_data(x), ROWS * WIDTH * sizeof(double));
+    assert_true(number_at(c.dtype, sw_tensor_data(part), 3) == random_at(1, WIDTH + 3));
+    rank_case_back(&c, sw_op_concat(c.step, whole, part), NULL);
+    for (uint64_t i = 0; i < ROWS * WIDTH; i++)
+        assert_true(number_at(c.dtype, x->storage->gradient, i) == (i % WIDTH < 2 ? first : 2 * first));
+}
+
+static void sums_of_views_are_sums_of_their_elements(void **state)
+{
+    static const sw_sum_way ways[] = {SW_SUM_FORWARD, SW_SUM_BACKWARD, SW_SUM_BOTH};
+
+    (void)state;
+    for (size_t w = 0; w < SW_COUNT(ways); w++) {
+        double n = c.group->size;
+        double factor = ways[w] == SW_SUM_BACKWARD ? 1 : n;
+        rank_case_begin(&c, SW_DTYPE_F64);
+        sw_tensor *x = rows_of(1, 0, ROWS); /* the same on all ranks */
+        sw_tensor *y = sw_sum_node(c.step, c.group, sw_view_slice(c.step, x, 1, 1, 2), ways[w]);
+        rank_case_must(&c, y);
+        for (uint64_t i = 0; i < 2 * (uint64_t)ROWS; i++) {
+            double want = factor * random_at(1, i / 2 * WIDTH + 1 + i % 2);
+            rank_case_near(&c, "sum", sw_tensor_data(y), i, &want, 0, 1, 1);
+        }
+        rank_case_back(&c, sw_op_sum(c.step, y), NULL);
+        double gradient = ways[w] == SW_SUM_FORWARD ? 1 : n;
+        assert_true(number_at(c.dtype, x->storage->gradient, 1) == gradient);
+        assert_true(number_at(c.dtype, x->storage->gradient, 3) == 0);
+    }
+}
+
 /*
  * Case 18: a norm over heads that are cut over ranks, `replicas` of which hold the same. The mean square is
  * over the full width, every head counted once.
@@ -172,6 +213,8 @@ int main(void)
         cmocka_unit_test(a_gather_adds_up_what_all_ranks_found),
         cmocka_unit_test(a_gather_takes_views_and_any_dim),
         cmocka_unit_test(sums_go_the_ways_they_are_told),
+        cmocka_unit_test(a_gradient_stays_on_the_first_rank),
+        cmocka_unit_test(sums_of_views_are_sums_of_their_elements),
         cmocka_unit_test(bug_18_a_norm_over_all_heads_counts_every_head_once),
         cmocka_unit_test(integers_are_gathered_without_a_gradient),
     };
