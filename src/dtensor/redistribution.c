@@ -21,12 +21,12 @@ static uint64_t product(const uint64_t *dims, uint32_t n)
     return elems;
 }
 
-uint64_t sw_step_in_elems(const sw_step *step)
+uint64_t sw_step_in_elems(const sw_list_step *step)
 {
     return product(step->in, step->n_dims);
 }
 
-uint64_t sw_step_out_elems(const sw_step *step)
+uint64_t sw_step_out_elems(const sw_list_step *step)
 {
     return product(step->out, step->n_dims);
 }
@@ -42,7 +42,7 @@ static uint32_t only_axis(uint32_t axes)
 }
 
 /* Rows that the rank keeps, where they stand and where they are put. */
-static sw_status fill_slice(const compiler *c, sw_step *step, const sw_tensor_layout *from,
+static sw_status fill_slice(const compiler *c, sw_list_step *step, const sw_tensor_layout *from,
                             const sw_tensor_layout *to)
 {
     const sw_share all = {.holder = c->at};
@@ -56,7 +56,7 @@ static sw_status fill_slice(const compiler *c, sw_step *step, const sw_tensor_la
 }
 
 /* Rows of which the rank is the owner, where they stand and where they are put. */
-static sw_status fill_pad(const compiler *c, sw_step *step, const sw_tensor_layout *from,
+static sw_status fill_pad(const compiler *c, sw_list_step *step, const sw_tensor_layout *from,
                           const sw_tensor_layout *to)
 {
     const sw_share all = {.holder = c->at};
@@ -72,7 +72,7 @@ static sw_status fill_pad(const compiler *c, sw_step *step, const sw_tensor_layo
     return sw_rows_places(&step->to, &kept, &wide, c->arena, c->err);
 }
 
-static sw_status fill_exchange(const compiler *c, sw_step *step, const sw_tensor_layout *from,
+static sw_status fill_exchange(const compiler *c, sw_list_step *step, const sw_tensor_layout *from,
                                const sw_tensor_layout *to)
 {
     sw_exchange *exchange = sw_arena_zero(c->arena, 1, sizeof *exchange);
@@ -85,11 +85,12 @@ static sw_status fill_exchange(const compiler *c, sw_step *step, const sw_tensor
 }
 
 /* `leg` on this rank, from a layout to the leg's. */
-static sw_status fill_step(const compiler *c, sw_step *step, const sw_tensor_layout *from, const sw_leg *leg)
+static sw_status fill_step(const compiler *c, sw_list_step *step, const sw_tensor_layout *from,
+                           const sw_leg *leg)
 {
     const sw_tensor_layout *to = &leg->to;
 
-    *step = (sw_step){.kind = leg->kind, .axes = leg->changed, .n_dims = from->n_dims};
+    *step = (sw_list_step){.kind = leg->kind, .axes = leg->changed, .n_dims = from->n_dims};
     sw_tensor_layout_local(from, c->at, step->in);
     sw_tensor_layout_local(to, c->at, step->out);
     if (leg->kind == SW_STEP_EXCHANGE)

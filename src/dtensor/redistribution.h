@@ -10,7 +10,7 @@
 
 typedef struct sw_step_list {
     uint32_t n;
-    sw_step steps[SW_GRID_MAX_AXES];
+    sw_list_step steps[SW_GRID_MAX_AXES];
 } sw_step_list;
 
 typedef struct sw_redistribution {

@@ -46,7 +46,7 @@ static room room_of(const sw_step_list *list, sw_dtype dtype)
     size_t sums = 0;
 
     for (uint32_t i = 0; i < list->n; i++) {
-        const sw_step *step = &list->steps[i];
+        const sw_list_step *step = &list->steps[i];
         const sw_exchange *exchange = step->exchange;
         uint64_t n_out = sw_step_out_elems(step);
         if (i + 1 < list->n)
@@ -68,7 +68,7 @@ static room room_of(const sw_step_list *list, sw_dtype dtype)
     return r;
 }
 
-static bool adds(const sw_step *step)
+static bool adds(const sw_list_step *step)
 {
     return step->kind == SW_STEP_REDUCE_SCATTER || step->kind == SW_STEP_ALL_REDUCE ||
            (step->exchange != NULL && step->exchange->is_added);
@@ -98,13 +98,13 @@ static const sw_group_kind group_of[SW_AXIS_COUNT_] = {
     [SW_AXIS_EP] = SW_GROUP_EP, [SW_AXIS_TP] = SW_GROUP_TP, [SW_AXIS_EDP] = SW_GROUP_EDP,
 };
 
-static bool is_alone(const sw_step *step)
+static bool is_alone(const sw_list_step *step)
 {
     return step->kind == SW_STEP_SLICE || step->kind == SW_STEP_PAD || step->kind == SW_STEP_KEEP;
 }
 
 /* The communicator over the axes of a step. */
-static sw_status bind_step(sw_step *step, const sw_grid *grid, sw_comm *comm, sw_error *err)
+static sw_status bind_step(sw_list_step *step, const sw_grid *grid, sw_comm *comm, sw_error *err)
 {
     uint32_t axes = 0;
     uint32_t n_axes = 0;
@@ -138,7 +138,7 @@ sw_status sw_redistribution_bind(sw_redistribution *made, sw_comm *comm, sw_erro
 
 /* A step of a list on the way. */
 typedef struct running {
-    const sw_step *step;
+    const sw_list_step *step;
     sw_dtype dtype;
     size_t width;
     const char *in;
@@ -167,7 +167,7 @@ static void zero(const running *r)
 /* Rows of one dim are copied, all of the others. */
 static void run_slice(const running *r)
 {
-    const sw_step *step = r->step;
+    const sw_list_step *step = r->step;
     sw_range whole[SW_LAYOUT_MAX_DIMS];
     sw_box from = {.elems = 1};
     sw_box to = {.elems = 1};
@@ -204,7 +204,7 @@ static void run_keep(const running *r)
 
 static void run_all_gather(const running *r)
 {
-    const sw_step *step = r->step;
+    const sw_list_step *step = r->step;
     sw_along seen = along(step->out, step->n_dims, step->dim, step->extent);
 
     sw_all_gather(step->group, &seen, r->dtype, r->in, r->out);
@@ -212,7 +212,7 @@ static void run_all_gather(const running *r)
 
 static void run_reduce_scatter(const running *r)
 {
-    const sw_step *step = r->step;
+    const sw_list_step *step = r->step;
     sw_along seen = along(step->in, step->n_dims, step->dim, step->extent);
 
     sw_reduce_scatter(step->group, &seen, r->dtype, r->in, r->out);
@@ -226,7 +226,7 @@ static void run_all_reduce(const running *r)
 /* Whichever of the two dims stands first: the collective or the way back. */
 static void run_all_to_all(const running *r)
 {
-    const sw_step *step = r->step;
+    const sw_list_step *step = r->step;
     bool is_back = step->other_dim < step->dim;
     uint32_t first = is_back ? step->other_dim : step->dim;
     uint32_t second = is_back ? step->dim : step->other_dim;

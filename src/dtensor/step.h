@@ -23,7 +23,7 @@ typedef enum sw_step_kind {
 /* "slice", ...; NULL when out of range. */
 const char *sw_step_kind_name(sw_step_kind kind);
 
-typedef struct sw_step {
+typedef struct sw_list_step {
     sw_step_kind kind;
     uint32_t axes; /* axes of the grid over which ranks take part, a bit each; one, but for an exchange */
     uint32_t dim;  /* that is put together, cut or padded */
@@ -39,10 +39,10 @@ typedef struct sw_step {
     const sw_exchange *exchange;
     const struct sw_group
         *group; /* the ranks that take part, once bound (dtensor/run.h); NULL: nobody else */
-} sw_step;
+} sw_list_step;
 
 /* Elements before and after. */
-uint64_t sw_step_in_elems(const sw_step *step);
-uint64_t sw_step_out_elems(const sw_step *step);
+uint64_t sw_step_in_elems(const sw_list_step *step);
+uint64_t sw_step_out_elems(const sw_list_step *step);
 
 #endif

@@ -9,11 +9,11 @@
 /* One rank's view of a step that all take. */
 typedef struct part {
     const sw_grid *grid;
-    const sw_step *const *steps;
+    const sw_list_step *const *steps;
     double *const *in;
     double *out;
     uint32_t rank;
-    const sw_step *step; /* of the rank */
+    const sw_list_step *step; /* of the rank */
 } part;
 
 static uint64_t elems_of(const uint64_t *dims, uint32_t n_dims)
@@ -97,7 +97,7 @@ static uint64_t row_of(const sw_rows *rows, uint64_t place)
 
 static void local_step(const part *p)
 {
-    const sw_step *step = p->step;
+    const sw_list_step *step = p->step;
     uint64_t index[SW_LAYOUT_MAX_DIMS] = {0};
     uint64_t box[SW_LAYOUT_MAX_DIMS];
 
@@ -132,7 +132,7 @@ static uint64_t chunk_of(uint64_t extent, uint32_t parts)
 /* The element at `index` of the result, which it may change. */
 static double collected(const part *p, uint64_t *index, const uint32_t *members, uint32_t n)
 {
-    const sw_step *step = p->step;
+    const sw_list_step *step = p->step;
     uint32_t me = place_in(members, n, p->rank);
     uint64_t chunk = chunk_of(step->extent, n);
     double sum = 0;
@@ -198,7 +198,7 @@ static bool exchanged(const part *p, const uint32_t *members, uint32_t n)
 static bool belongs(const part *p, const uint32_t *members, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const sw_step *other = p->steps[members[i]];
+        const sw_list_step *other = p->steps[members[i]];
         if (other->kind != p->step->kind || other->axes != p->step->axes || other->dim != p->step->dim ||
             other->other_dim != p->step->other_dim)
             return false;
@@ -232,7 +232,8 @@ static bool run(const part *p)
     return true;
 }
 
-bool simulate_step(const sw_grid *grid, const sw_step *const *steps, double *const *in, double *const *out)
+bool simulate_step(const sw_grid *grid, const sw_list_step *const *steps, double *const *in,
+                   double *const *out)
 {
     uint32_t n_ranks = sw_grid_ranks(grid, UINT32_MAX);
 
@@ -252,7 +253,7 @@ bool simulate_list(const sw_grid *grid, const sw_step_list *const *lists, double
     uint32_t n_ranks = sw_grid_ranks(grid, UINT32_MAX);
 
     for (uint32_t i = 0; i < lists[0]->n; i++) {
-        const sw_step *steps[SIMULATE_MAX_RANKS] = {0};
+        const sw_list_step *steps[SIMULATE_MAX_RANKS] = {0};
         double *out[SIMULATE_MAX_RANKS] = {0};
         for (uint32_t rank = 0; rank < n_ranks; rank++) {
             if (lists[rank]->n != lists[0]->n)

@@ -16,7 +16,8 @@ enum { SIMULATE_MAX_RANKS = 8 };
  * One step: `in` and `out` have a tensor a rank, rank i at the i-th coordinate of the grid. False, with a
  * line on stderr, when the ranks' steps do not belong together.
  */
-bool simulate_step(const sw_grid *grid, const sw_step *const *steps, double *const *in, double *const *out);
+bool simulate_step(const sw_grid *grid, const sw_list_step *const *steps, double *const *in,
+                   double *const *out);
 
 /*
  * A whole list. Tensors are replaced by those of the last step; they come from malloc(), as those that are

@@ -96,7 +96,7 @@ static void put_rows(const subject *s, const char *arg, bool is_forward, sw_buff
 static void put_steps(const sw_grid *grid, const sw_step_list *list, sw_buffer *out)
 {
     for (uint32_t i = 0; i < list->n; i++) {
-        const sw_step *step = &list->steps[i];
+        const sw_list_step *step = &list->steps[i];
         const char *name = sw_step_kind_name(step->kind);
         sw_buffer_puts(out, name);
         for (uint32_t a = 0; a < grid->n_axes; a++) {

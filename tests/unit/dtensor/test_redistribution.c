@@ -80,7 +80,7 @@ static void assert_list(const sw_grid *grid, const sw_step_list *list, const cha
     sw_buffer text = {0};
 
     for (uint32_t i = 0; i < list->n; i++) {
-        const sw_step *step = &list->steps[i];
+        const sw_list_step *step = &list->steps[i];
         sw_buffer_printf(&text, "%s%s", i > 0 ? ", " : "", sw_step_kind_name(step->kind));
         for (uint32_t a = 0; a < grid->n_axes; a++) {
             if ((step->axes >> a & 1) != 0)
