@@ -184,6 +184,8 @@ void sw_net_destroy(sw_net *net)
 {
     if (net == NULL)
         return;
+    if (net->owner.release != NULL)
+        net->owner.release(net->owner.context);
     sw_stack_destroy(net->memory);
     sw_arena_destroy(net->arena);
     sw_free(net);

@@ -38,7 +38,14 @@ typedef struct sw_layer {
     bool is_turned;  /* by the rotary embedding */
 } sw_layer;
 
+/* Whoever has made it a part of something larger: what of his lives as long as the net. */
+typedef struct sw_net_owner {
+    void (*release)(void *context); /* NULL: nobody */
+    void *context;
+} sw_net_owner;
+
 struct sw_net {
+    sw_net_owner owner;
     sw_arena *arena;  /* of names and structs */
     sw_stack *memory; /* of parameters, gradients and tables */
     sw_net_settings settings;

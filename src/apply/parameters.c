@@ -1,0 +1,183 @@
+/*
+ * Phase A: each parameter's part of this rank, by the arithmetic of mesh/shard.h, and the numbers of modules
+ * that are divided with it. What the plan lists and the net does not have are buffers; the other way round is
+ * refused.
+ */
+#include "apply/phases.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/status.h"
+#include "plan/check.h"
+
+enum { NAME = 1024 };
+
+/* ---- which parameter is meant ---- */
+
+/* net->parameters, then net->stacks. */
+static sw_parameter *nth(const sw_net *net, uint32_t i)
+{
+    return i < net->n_parameters ? &net->parameters[i] : &net->stacks[i - net->n_parameters];
+}
+
+static sw_status begin(sw_applied *a, sw_map *by_name, sw_error *err)
+{
+    a->n_parameters = a->net->n_parameters + a->net->n_stacks;
+    a->parameters = sw_arena_zero(a->arena, a->n_parameters, sizeof *a->parameters);
+    if (a->parameters == NULL)
+        return sw_arena_fail(a->arena, "cut parameters", err);
+    for (uint32_t i = 0; i < a->n_parameters; i++) {
+        sw_parameter *p = nth(a->net, i);
+        bool is_new = false;
+        a->parameters[i].parameter = p;
+        if (i < a->net->n_parameters && sw_map_put(by_name, p->fqn, strlen(p->fqn), i, &is_new) == NULL)
+            return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the names of parameters");
+    }
+    return SW_OK;
+}
+
+/* ---- cutting ---- */
+
+static sw_status cut(const sw_applied *a, sw_applied_parameter *p, const sw_placement *places, sw_error *err)
+{
+    const sw_parameter *parameter = p->parameter;
+    sw_status status =
+        sw_tensor_layout_make(&p->layout, &a->active.grid, parameter->n_dims, parameter->dims, places, err);
+
+    if (status == SW_OK)
+        sw_tensor_layout_local(&p->layout, a->active.at, p->dims);
+    else
+        sw_error_context(err, "%s", parameter->fqn);
+    return status;
+}
+
+static sw_status cut_planned(sw_applied *a, const sw_spec *spec, const sw_spec_param *planned,
+                             const sw_map *by_name, sw_error *err)
+{
+    const sw_facts *facts = &a->plan->facts[planned->facts];
+    sw_placement places[SW_GRID_MAX_AXES];
+    char name[NAME];
+    size_t length = sw_check_fqn(spec, planned, name, sizeof name);
+    const uint32_t *at = sw_map_find(by_name, name, length);
+
+    if (at == NULL && facts->role == SW_ROLE_SKIP)
+        return SW_OK; /* a buffer: it is not trained, and the net makes its own */
+    if (at == NULL)
+        return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net has no such parameter",
+                       name);
+    sw_applied_parameter *p = &a->parameters[*at];
+    if (p->facts != NULL)
+        return SW_FAIL(err, SW_E_PLAN, "make the plan again", "%s: planned twice", name);
+    p->facts = facts;
+    p->is_deferred = facts->is_deferred || (facts->is_rank0_only && a->active.coord.at[SW_AXIS_TP] > 0);
+    sw_active_places(&a->active.grid, &facts->places, places);
+    return cut(a, p, places, err);
+}
+
+static sw_status check_all(const sw_applied *a, sw_error *err)
+{
+    for (uint32_t i = 0; i < a->net->n_parameters; i++) {
+        if (a->parameters[i].facts == NULL)
+            return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the plan does not place it",
+                           a->parameters[i].parameter->fqn);
+    }
+    return SW_OK;
+}
+
+/* A stack is cut as its members are, a dim further. */
+static sw_status cut_stack(sw_applied *a, sw_applied_parameter *stack, sw_error *err)
+{
+    const sw_applied_parameter *member = NULL;
+    sw_placement places[SW_GRID_MAX_AXES];
+
+    for (uint32_t i = 0; i < a->net->n_parameters && member == NULL; i++) {
+        if (a->parameters[i].parameter->stack == stack->parameter)
+            member = &a->parameters[i];
+    }
+    if (member == NULL)
+        return SW_OK;
+    for (uint32_t k = 0; k < a->active.grid.n_axes; k++) {
+        places[k] = member->layout.on[k];
+        places[k].dim += places[k].kind == SW_PLACE_SHARD ? 1 : 0;
+    }
+    stack->facts = member->facts;
+    stack->is_deferred = member->is_deferred;
+    return cut(a, stack, places, err);
+}
+
+/* ---- numbers ---- */
+
+/* What is divided when the plan names only queries' heads: as many keys as queries go with them. */
+static bool follows_heads(const sw_module *module)
+{
+    const sw_net_settings *s = &module->net->settings;
+    return s->kv_heads == s->heads;
+}
+
+static sw_status add_number(sw_applied *a, sw_module *module, const char *name, int64_t local, sw_error *err)
+{
+    int64_t *at = sw_module_attribute(module, name);
+
+    if (at == NULL)
+        return SW_FAIL(err, SW_E_PLAN, "leave it out of tp_divide_attrs",
+                       "%s: class %s has no attribute '%.64s'", module->fqn, module->class->name, name);
+    a->numbers[a->n_numbers++] = (sw_applied_number){at, local};
+    return SW_OK;
+}
+
+static sw_status divide_numbers(sw_applied *a, const sw_spec *spec, sw_error *err)
+{
+    sw_module *module = sw_apply_module(a, spec);
+    bool names_keys = false;
+    int64_t heads = 0;
+
+    for (uint32_t i = 0; i < spec->n_tp_local && module != NULL; i++) {
+        const sw_tp_local *number = &spec->tp_local[i];
+        SW_TRY(add_number(a, module, number->name, number->local, err));
+        names_keys = names_keys || strcmp(number->name, "num_key_value_heads") == 0;
+        heads = strcmp(number->name, "num_heads") == 0 ? number->local : heads;
+    }
+    if (heads == 0)
+        return SW_OK;
+    if (!names_keys && follows_heads(module) && sw_module_attribute(module, "num_key_value_heads") != NULL)
+        SW_TRY(add_number(a, module, "num_key_value_heads", heads, err));
+    if (sw_module_attribute(module, "first_head") == NULL)
+        return SW_OK;
+    return add_number(a, module, "first_head", heads * a->active.coord.at[SW_AXIS_TP], err);
+}
+
+/* ---- all of it ---- */
+
+static sw_status cut_all(sw_applied *a, sw_map *by_name, sw_error *err)
+{
+    const sw_plan *plan = a->plan;
+    size_t n_numbers = 0;
+
+    SW_TRY(begin(a, by_name, err));
+    for (uint32_t s = 0; s < plan->n_specs; s++) {
+        const sw_spec *spec = &plan->specs[s];
+        n_numbers += spec->n_tp_local + 2; /* and two that follow */
+        for (uint32_t i = 0; i < spec->n_params && !spec->is_tied_alias; i++)
+            SW_TRY(cut_planned(a, spec, &spec->params[i], by_name, err));
+    }
+    SW_TRY(check_all(a, err));
+    for (uint32_t i = a->net->n_parameters; i < a->n_parameters; i++)
+        SW_TRY(cut_stack(a, &a->parameters[i], err));
+    a->numbers = sw_arena_zero(a->arena, n_numbers, sizeof *a->numbers);
+    if (a->numbers == NULL)
+        return sw_arena_fail(a->arena, "numbers of modules", err);
+    for (uint32_t s = 0; s < plan->n_specs; s++)
+        SW_TRY(divide_numbers(a, &plan->specs[s], err));
+    return SW_OK;
+}
+
+sw_status sw_apply_parameters(sw_applied *a, sw_error *err)
+{
+    sw_map by_name = {0};
+    sw_status status = cut_all(a, &by_name, err);
+
+    sw_map_clear(&by_name);
+    return status;
+}
