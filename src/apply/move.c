@@ -15,7 +15,7 @@ static bool is_move(const sw_move *move, const sw_placement *from, const sw_plac
 {
     bool is_it = move->split == split;
 
-    for (uint32_t a = 0; a < move->active->grid.n_axes && is_it; a++)
+    for (uint32_t a = 0; a < move->moves->active->grid.n_axes && is_it; a++)
         is_it = sw_placement_equal(&move->from[a], &from[a]) && sw_placement_equal(&move->to[a], &to[a]);
     return is_it;
 }
@@ -50,8 +50,7 @@ sw_status sw_moves_find(sw_moves *moves, const sw_placement *from, const sw_plac
     sw_move *move = sw_arena_zero(moves->arena, 1, sizeof *move);
     if (move == NULL)
         return sw_arena_fail(moves->arena, "the moves of a plan", err);
-    move->active = moves->active;
-    move->arena = moves->arena;
+    move->moves = moves;
     move->split = split;
     memcpy(move->from, from, n_axes * sizeof *from);
     memcpy(move->to, to, n_axes * sizeof *to);
@@ -66,7 +65,7 @@ sw_status sw_moves_find(sw_moves *moves, const sw_placement *from, const sw_plac
 static sw_status compile(sw_compiled_move *c, const sw_move *move, uint32_t n_dims, const uint64_t *whole,
                          sw_arena *arena, sw_error *err)
 {
-    const sw_active *active = move->active;
+    const sw_active *active = move->moves->active;
     sw_tensor_layout from;
     sw_tensor_layout to;
 
@@ -94,13 +93,14 @@ sw_status sw_move_check(const sw_move *move, uint32_t n_dims, sw_error *err)
 static sw_status compile_for(sw_compiled_move **out, const sw_move *move, sw_dtype dtype, uint32_t n_dims,
                              const uint64_t *whole, sw_error *err)
 {
-    sw_compiled_move *c = sw_arena_zero(move->arena, 1, sizeof *c);
+    sw_compiled_move *c = sw_arena_zero(move->moves->arena, 1, sizeof *c);
 
     if (c == NULL)
-        return sw_arena_fail(move->arena, "a move", err);
+        return sw_arena_fail(move->moves->arena, "a move", err);
+    c->moves = move->moves;
     c->dtype = dtype;
-    SW_TRY(compile(c, move, n_dims, whole, move->arena, err));
-    SW_TRY(sw_redistribution_bind(&c->made, move->active->comm, err));
+    SW_TRY(compile(c, move, n_dims, whole, move->moves->arena, err));
+    SW_TRY(sw_redistribution_bind(&c->made, move->moves->active->comm, err));
     SW_TRY(sw_step_list_workspace(&c->made.forward, dtype, &c->forward_bytes, err));
     if (dtype != SW_DTYPE_I32) /* which has no gradient */
         SW_TRY(sw_step_list_workspace(&c->made.backward, dtype, &c->backward_bytes, err));
@@ -112,7 +112,7 @@ static sw_status compile_for(sw_compiled_move **out, const sw_move *move, sw_dty
 static void whole_dims(const sw_move *move, const sw_tensor *x, sw_whole whole, uint64_t *dims)
 {
     memcpy(dims, x->dims, x->n_dims * sizeof *dims);
-    for (uint32_t a = 0; a < move->active->grid.n_axes; a++) {
+    for (uint32_t a = 0; a < move->moves->active->grid.n_axes; a++) {
         uint32_t dim = 0;
         if (move->from[a].kind != SW_PLACE_SHARD || !sw_placement_dim(&move->from[a], x->n_dims, &dim))
             continue;
@@ -149,6 +149,21 @@ static sw_status compiled_for(sw_compiled_move **out, sw_move *move, const sw_te
 
 /* ---- running ---- */
 
+static const sw_collective collective_of[SW_STEP_KIND_COUNT_] = {
+    [SW_STEP_SLICE] = SW_COLL_SLICE,
+    [SW_STEP_ALL_GATHER] = SW_COLL_ALL_GATHER,
+    [SW_STEP_REDUCE_SCATTER] = SW_COLL_REDUCE_SCATTER,
+    [SW_STEP_ALL_REDUCE] = SW_COLL_ALL_REDUCE,
+    [SW_STEP_ALL_TO_ALL] = SW_COLL_ALL_TO_ALL,
+    [SW_STEP_EXCHANGE] = SW_COLL_ALL_TO_ALL,
+};
+
+static void count(const sw_step_list *list, uint64_t *counts)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        counts[collective_of[list->steps[i].kind]]++;
+}
+
 static sw_status run_list(struct sw_step *step, const sw_step_list *list, size_t bytes, sw_dtype dtype,
                           const void *in, void *out, sw_error *err)
 {
@@ -177,6 +192,7 @@ static sw_status forward(void *context, struct sw_step *step, const sw_tensor *c
         SW_TRY(sw_node_tensor(step, c->dtype, in[0]->n_dims, c->to_dims, out, err));
         SW_TRY(run_list(step, list, c->forward_bytes, c->dtype, dense, sw_tensor_data(*out), err));
     }
+    count(list, c->moves->n_forward);
     if (in[0]->layout != NULL)
         (*out)->layout = &c->made.to;
     return SW_OK;
@@ -189,6 +205,7 @@ static sw_status backward(void *context, struct sw_step *step, const sw_custom_b
 
     if (back->d_in[0] == NULL)
         return SW_OK;
+    count(list, c->moves->n_backward);
     if (list->n > 0)
         return run_list(step, list, c->backward_bytes, c->dtype, back->d_out, back->d_in[0], err);
     memcpy(back->d_in[0], back->d_out, (size_t)sw_tensor_elems(back->in[0]) * sw_elem_bytes(c->dtype));

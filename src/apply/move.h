@@ -16,6 +16,7 @@ struct sw_step;
 /* A transition for one shape and element type. */
 typedef struct sw_compiled_move {
     struct sw_compiled_move *next;
+    struct sw_moves *moves;
     sw_redistribution made;
     sw_dtype dtype;
     size_t forward_bytes; /* of workspace */
@@ -25,8 +26,7 @@ typedef struct sw_compiled_move {
 } sw_compiled_move;
 
 typedef struct sw_move {
-    sw_active *active;
-    sw_arena *arena;
+    struct sw_moves *moves;
     sw_placement from[SW_GRID_MAX_AXES];
     sw_placement to[SW_GRID_MAX_AXES];
     uint32_t split;             /* axes over which the consumer uses it in parts, a bit each */
@@ -39,6 +39,8 @@ typedef struct sw_moves {
     sw_arena *arena; /* borrowed */
     sw_active *active;
     sw_move *first;
+    uint64_t n_forward[SW_COLL_COUNT_]; /* collectives that were run, by kind */
+    uint64_t n_backward[SW_COLL_COUNT_];
 } sw_moves;
 
 /* The move between these placements, one an axis; *out NULL when nothing moves either way. */

@@ -120,25 +120,61 @@ static sw_status bind_loss(sw_applied *a, sw_error *err)
 
 /* ---- norms over all heads ---- */
 
-static sw_tensor *sum_squares(void *context, struct sw_step *step, const sw_tensor *sums)
+/* A norm whose squares are summed over tp; of pieces that several ranks hold each brings its share. */
+typedef struct statistic {
+    const sw_group *group;
+    uint32_t n;
+    struct {
+        const sw_parameter *weight;
+        uint32_t replicas;
+    } norms[4];
+} statistic;
+
+static sw_tensor *sum_squares(void *context, struct sw_step *step, const sw_tensor *sums,
+                              const sw_parameter *weight)
 {
-    return sw_sum_node(step, context, sums, SW_SUM_BOTH);
+    const statistic *s = context;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->norms[i].weight == weight && s->norms[i].replicas > 1)
+            sums = sw_op_scale(step, sums, 1.0 / s->norms[i].replicas);
+    }
+    return sw_sum_node(step, s->group, sums, SW_SUM_BOTH);
+}
+
+static sw_status add_norm(sw_applied *a, const sw_spec *spec, const sw_inner *inner, statistic *s,
+                          sw_error *err)
+{
+    for (uint32_t i = 0; i < inner->n_params; i++) {
+        const char *fqn = sw_arena_format(a->arena, "%s.%s", spec->fqn, inner->params[i]);
+        if (fqn == NULL)
+            return sw_arena_fail(a->arena, "stages of modules", err);
+        const sw_parameter *weight = sw_net_parameter(a->net, fqn);
+        if (weight == NULL || s->n == SW_COUNT(s->norms))
+            return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: no norm of %s is summed", fqn,
+                           spec->fqn);
+        s->norms[s->n].weight = weight;
+        s->norms[s->n++].replicas = inner->replicas;
+    }
+    return SW_OK;
 }
 
 static sw_status bind_statistic(sw_applied *a, const sw_spec *spec, sw_error *err)
 {
     sw_module *module = sw_apply_module(a, spec);
+    statistic *s = NULL;
 
     for (uint32_t i = 0; i < spec->n_inner && module != NULL; i++) {
         const sw_inner *inner = &spec->inner[i];
         if (strcmp(inner->op, "mean_square") != 0 || inner->axis != SW_AXIS_TP)
             continue;
-        if (inner->replicas > 1)
-            return SW_FAIL(err, SW_E_PLAN, "use a tp that divides the key/value heads",
-                           "%s: %s sums squares over pieces that %u ranks hold each", spec->fqn,
-                           inner->n_params > 0 ? inner->params[0] : "a norm", inner->replicas);
-        sw_group *tp = (sw_group *)sw_comm_group(a->active.comm, SW_GROUP_TP);
-        sw_applied_stages_of(a, module)->statistic = (sw_statistic_stage){sum_squares, tp};
+        if (s == NULL)
+            s = sw_arena_zero(a->arena, 1, sizeof *s);
+        if (s == NULL)
+            return sw_arena_fail(a->arena, "stages of modules", err);
+        s->group = sw_comm_group(a->active.comm, SW_GROUP_TP);
+        SW_TRY(add_norm(a, spec, inner, s, err));
+        sw_applied_stages_of(a, module)->statistic = (sw_statistic_stage){sum_squares, s};
     }
     return SW_OK;
 }

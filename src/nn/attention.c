@@ -43,7 +43,7 @@ static const sw_tensor *full_norm(const heads *h, sw_slot slot, const sw_tensor 
     if (statistic->run == NULL)
         return sw_normalise(h->module->net, h->step, held, x);
     const sw_tensor *sums = sw_op_square_sums(h->step, x);
-    sums = statistic->run(statistic->context, h->step, sums);
+    sums = statistic->run(statistic->context, h->step, sums, held->weight);
     return sw_op_rms_by_sums(h->step, x, sums, held->weight->tensor, &args);
 }
 

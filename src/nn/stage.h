@@ -8,6 +8,8 @@
 
 #include "tensor/operations.h"
 
+struct sw_parameter;
+
 /* Queries [B, T, H, D] over keys [B, S, K, D] and values [B, S, K, E], to [B, T, H, E]. */
 typedef struct sw_attend_stage {
     sw_tensor *(*run)(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
@@ -57,9 +59,10 @@ typedef struct sw_lookup_stage {
     void *context;
 } sw_lookup_stage;
 
-/* Sums of squares of the part of a row that is here, to those of the whole row. NULL: the part is all. */
+/* Sums of squares of the part of a row that is here, to those of the whole row, for the norm of this weight.
+ * NULL: the part is all. */
 typedef struct sw_statistic_stage {
-    sw_tensor *(*run)(void *context, sw_step *step, const sw_tensor *sums);
+    sw_tensor *(*run)(void *context, sw_step *step, const sw_tensor *sums, const struct sw_parameter *weight);
     void *context;
 } sw_statistic_stage;
 

@@ -9,6 +9,7 @@
 #include "apply/parts.h"
 #include "nn/net.h"
 #include "shardwright/plan.h"
+#include "tiny_model.h"
 
 enum { BATCH = 2 };
 
@@ -79,17 +80,29 @@ static void fill_nets(void)
     }
 }
 
-static void open_nets(const char *folder, const char *axes, uint32_t ep, const sw_plan_options *options,
-                      sw_dtype dtype, const sw_apply_options *how)
+/* A folder of tests/parity/data, or members of a config, whose parameters are those of its family. */
+static sw_model *open_model(const char *what)
 {
     char path[512];
+    sw_model *model = NULL;
+    sw_error err = {0};
+
+    if (*what == '\'')
+        return tiny_open(what, NULL);
+    (void)snprintf(path, sizeof path, "%s/tests/parity/data/%s", SW_SOURCE_DIR, what);
+    must(sw_model_open(&model, path, &err), &err);
+    return model;
+}
+
+static void open_nets(const char *what, const char *axes, uint32_t ep, const sw_plan_options *options,
+                      sw_dtype dtype, const sw_apply_options *how)
+{
     const sw_net_options net = {.dtype = dtype};
     sw_error err = {0};
 
-    (void)snprintf(path, sizeof path, "%s/tests/parity/data/%s", SW_SOURCE_DIR, folder);
     must(sw_mesh_create(&c.mesh, axes, ep, &err), &err);
     must(sw_comm_create(&c.comm, c.mesh, NULL, &err), &err);
-    must(sw_model_open(&c.model, path, &err), &err);
+    c.model = open_model(what);
     must(sw_plan_create(&c.plan, c.model, c.mesh, options, &err), &err);
     must(sw_net_create(&c.whole, c.model, &net, &err), &err);
     must(sw_net_allocate(c.whole, true, &err), &err);
@@ -263,6 +276,117 @@ static void all_of(const char *const *folders, size_t n, const sw_plan_options *
     }
 }
 
+/* ---- collectives ---- */
+
+/* What the plan's lowering says a forward and a backward run. */
+static void count_rows(const sw_lowered *rows, uint32_t n, uint64_t *forward, uint64_t *backward)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        forward[rows[i].collective]++;
+        backward[rows[i].backward]++;
+    }
+}
+
+static void a_step_runs_the_collectives_of_the_plan(void **state)
+{
+    static const char *const folders[] = {"llama", "gpt2", "gptj", "olmo2"};
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    for (size_t f = 0; f < 4 * SW_COUNT(folders); f++) {
+        sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+        uint64_t forward[SW_COLL_COUNT_] = {0};
+        uint64_t backward[SW_COLL_COUNT_] = {0};
+        options.no_sequence_parallel = (f & 1) != 0;
+        options.loss_parallel = (f & 2) != 0;
+        rank_case_begin(&c.ranks, SW_DTYPE_F32);
+        c.n_tokens = 7;
+        open_nets(folders[f / 4], "tp=2", 0, &options, SW_DTYPE_F32, &(sw_apply_options){0});
+        for (uint32_t i = 0; i < c.plan->n_specs; i++) {
+            const sw_spec *spec = &c.plan->specs[i];
+            count_rows(spec->lower_in, spec->n_lower_in, forward, backward);
+            count_rows(spec->lower_out, spec->n_lower_out, forward, backward);
+        }
+        (void)run(c.part, NULL);
+        const sw_moves *moves = &sw_applied_of(c.part)->moves;
+        for (int kind = SW_COLL_ALL_GATHER; kind < SW_COLL_SLICE; kind++) {
+            assert_int_equal(moves->n_forward[kind], forward[kind]);
+            assert_int_equal(moves->n_backward[kind], backward[kind]);
+        }
+        if (f == 0) { /* llama, 2 layers: two of each a layer, the embedding, the head with its logits */
+            assert_int_equal(moves->n_forward[SW_COLL_ALL_GATHER], 2 * 2 + 2);
+            assert_int_equal(moves->n_forward[SW_COLL_REDUCE_SCATTER], 2 * 2 + 1);
+            assert_int_equal(moves->n_forward[SW_COLL_ALL_REDUCE], 0);
+        }
+        close_nets();
+    }
+}
+
+static void steady_steps_allocate_nothing(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    rank_case_begin(&c.ranks, SW_DTYPE_F32);
+    c.n_tokens = 7;
+    open_nets("gpt2", "tp=2", 0, NULL, SW_DTYPE_F32, &(sw_apply_options){0});
+    for (int i = 0; i < 3; i++) {
+        rank_case_begin(&c.ranks, SW_DTYPE_F32);
+        sw_alloc_fail_at(i == 2 ? 1 : 0);
+        (void)run(c.part, NULL);
+        sw_gradients_sum(c.gradients);
+        sw_alloc_fail_at(0);
+    }
+    close_nets();
+}
+
+/* ---- four ranks ---- */
+
+#define SIZES(more)                                                                                          \
+    "'num_hidden_layers': 2, 'vocab_size': 29, 'hidden_size': 16, 'max_position_embeddings': 32, " more
+
+/* Key/value heads that are fewer than ranks, apart, fused, alone; uneven vocabularies; experts cut inside. */
+static const char *const four[] = {
+    "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'rms_norm_eps': 1e-5, 'hidden_act': "
+    "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24"),
+    "'architectures': ['Qwen2ForCausalLM'], 'model_type': 'qwen2', 'rms_norm_eps': 1e-5, 'hidden_act': "
+    "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24, "
+                     "'tie_word_embeddings': true"),
+    "'architectures': ['Phi3ForCausalLM'], 'model_type': 'phi3', 'rms_norm_eps': 1e-5, 'hidden_act': "
+    "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24"),
+    "'architectures': ['Olmo2ForCausalLM'], 'model_type': 'olmo2', 'rms_norm_eps': 1e-5, 'hidden_act': "
+    "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24"),
+    "'architectures': ['MixtralForCausalLM'], 'model_type': 'mixtral', 'rms_norm_eps': 1e-5, 'hidden_act': "
+    "'silu', " SIZES("'num_attention_heads': 4, 'num_key_value_heads': 1, 'intermediate_size': 24, "
+                     "'num_local_experts': 4, "
+                     "'num_experts_per_tok': 2"),
+    "'architectures': ['GPT2LMHeadModel'], 'model_type': 'gpt2', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
+    "'n_positions': 32, 'n_inner': 32, 'vocab_size': 29, 'activation_function': 'gelu_new', "
+    "'layer_norm_epsilon': 1e-5",
+    "'architectures': ['GPTBigCodeForCausalLM'], 'model_type': 'gpt_bigcode', 'n_embd': 16, 'n_layer': 2, "
+    "'n_head': 4, 'n_positions': 32, 'n_inner': 32, 'vocab_size': 29, 'activation_function': 'gelu', "
+    "'multi_query': true, 'layer_norm_epsilon': 1e-5",
+};
+
+static void fewer_key_value_heads_than_ranks_equal_one_rank(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 4, "is for 4 ranks");
+    all_of(four, SW_COUNT(four), NULL);
+}
+
+static void four_ranks_without_sequence_parallel_equal_one_rank(void **state)
+{
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 4, "is for 4 ranks");
+    options.no_sequence_parallel = true;
+    options.loss_parallel = true;
+    all_of(four, SW_COUNT(four), &options);
+}
+
+/* ---- two ranks ---- */
+
 static void families_over_tp_equal_one_rank(void **state)
 {
     (void)state;
@@ -296,6 +420,10 @@ int main(void)
         cmocka_unit_test(families_over_tp_equal_one_rank),
         cmocka_unit_test(families_over_tp_without_sequence_parallel_equal_one_rank),
         cmocka_unit_test(families_with_loss_parallel_equal_one_rank),
+        cmocka_unit_test(fewer_key_value_heads_than_ranks_equal_one_rank),
+        cmocka_unit_test(four_ranks_without_sequence_parallel_equal_one_rank),
+        cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
+        cmocka_unit_test(steady_steps_allocate_nothing),
     };
     return SW_MPI_MAIN_WITH("apply", tests, open_ranks, close_ranks);
 }
