@@ -1,7 +1,7 @@
 #!/bin/sh
-# The tests that take too long for every change: clang, the planner preset, no oneDNN, MPICH, -O2, collectives beyond
-# 2^31 elements, the thread sanitizer, valgrind, coverage with its bars, and an hour of fuzzing over all targets
-# (SW_FUZZ_SECONDS for each).
+# The tests that take too long for every change: clang's analyzer, clang, the planner preset, no oneDNN, MPICH, -O2,
+# collectives beyond 2^31 elements, the thread sanitizer, valgrind, coverage with its bars, and an hour of fuzzing over
+# all targets (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
@@ -24,6 +24,11 @@ step() {
         tail -n 30 "build/long/$name.log"
         echo "$name: FAILED, see build/long/$name.log"
     fi
+}
+
+# The checks of clang-tidy that CI has no time for.
+analyze() {
+    cmake --preset dev && scripts/tidy.sh --analyze build/dev
 }
 
 preset() {
@@ -81,6 +86,7 @@ valgrind_units() {
     done
 }
 
+step analyze analyze
 step clang preset clang
 step planner planner_alone
 step onednn-off onednn_off
