@@ -56,7 +56,8 @@ static void run_norm(const sw_ops_bed *bed, const stream *s)
                          .d_x = matrix(bed, 2),
                          .dot = vector(bed, 4),
                          .d_weight = s->has_weight_gradients ? vector(bed, 5) : NULL,
-                         .d_bias = s->has_weight_gradients ? vector(bed, 6) : NULL};
+                         .d_bias = s->has_weight_gradients ? vector(bed, 6) : NULL,
+                         .parts = matrix(bed, 3)};
     s->norm(bed->kernel, SW_DTYPE_F32, &args);
 }
 

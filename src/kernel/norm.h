@@ -29,10 +29,14 @@ typedef struct sw_norm_args {
     void *dot;      /* rms backward: [R], sum over c of d_y * (offset + w) * x; room, given by the caller */
     void *d_weight; /* weight gradient: [C] or NULL, added to what is there */
     void *d_bias;   /* layer: [C] or NULL, added to what is there */
+    void *parts;    /* weight gradients: room of sw_kernel_norm_parts_bytes(), given by the caller */
 } sw_norm_args;
 
+/* Room for the sums of parts of the rows, from which the weight gradients of `args` are added; may be 0. */
+size_t sw_kernel_norm_parts_bytes(sw_dtype dtype, const sw_norm_args *args);
+
 void sw_kernel_rms_norm(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args);
-/* d_weight first, then d_x: so d_x may be d_y. */
+/* Of each row d_weight first, then d_x: so d_x may be d_y. */
 void sw_kernel_rms_norm_back(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args);
 
 /* The pieces: scale[r] = sum of squares; scale[r] = 1 / sqrt(scale[r] / full_width + eps); y; dot; d_x. */

@@ -96,6 +96,12 @@ static sw_status norm_back_args(sw_call *call, const sw_gradients *g, sw_norm_ar
     return SW_OK;
 }
 
+/* The gradients that are wanted are set. */
+static sw_status parts_room(sw_call *call, sw_norm_args *args, sw_error *err)
+{
+    return sw_call_workspace(call, sw_kernel_norm_parts_bytes(call->dtype, args), &args->parts, err);
+}
+
 sw_status sw_rms_norm_forward(sw_call *call, sw_error *err)
 {
     sw_norm_args args;
@@ -111,6 +117,7 @@ sw_status sw_rms_norm_backward(sw_call *call, const sw_gradients *g, sw_error *e
 
     SW_TRY(norm_back_args(call, g, &args, err));
     SW_TRY(sw_call_workspace(call, args.n_rows * sw_elem_bytes(call->dtype), &args.dot, err));
+    SW_TRY(parts_room(call, &args, err));
     sw_kernel_rms_norm_back(sw_call_kernel(call), call->dtype, &args);
     return SW_OK;
 }
@@ -135,6 +142,7 @@ sw_status sw_layer_norm_backward(sw_call *call, const sw_gradients *g, sw_error 
     SW_TRY(norm_back_args(call, g, &args, err));
     args.mean = sw_tensor_data(call->out[2]);
     args.d_bias = weight_gradient(call, g, 2);
+    SW_TRY(parts_room(call, &args, err));
     sw_kernel_layer_norm_back(sw_call_kernel(call), call->dtype, &args);
     return SW_OK;
 }

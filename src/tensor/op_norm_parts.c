@@ -101,6 +101,7 @@ sw_status sw_rms_by_sums_backward(sw_call *call, const sw_gradients *g, sw_error
     args.d_x = g->d_in[0];
     args.d_weight = g->d_in[2];
     SW_TRY(sw_call_workspace(call, bytes, &args.dot, err));
+    SW_TRY(sw_call_workspace(call, sw_kernel_norm_parts_bytes(call->dtype, &args), &args.parts, err));
     if (g->d_in[1] != NULL) {
         sw_kernel_rms_dots(sw_call_kernel(call), call->dtype, &args);
         sums_back(call, &args, g->d_in[1]);

@@ -42,11 +42,23 @@ static void run_rms(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
     sw_kernel_rms_norm(kernel, dtype, &args);
 }
 
+typedef void norm_back(const sw_kernel *kernel, sw_dtype dtype, const sw_norm_args *args);
+
+/* With the room that the kernel says it needs, and a guard behind. */
+static void run_in_room(norm_back *back, const sw_kernel *kernel, sw_dtype dtype, sw_norm_args args)
+{
+    size_t n = sw_kernel_norm_parts_bytes(dtype, &args) / (dtype == SW_DTYPE_F64 ? 8 : 4);
+
+    args.parts = n == 0 ? NULL : guarded_alloc(dtype, n);
+    back(kernel, dtype, &args);
+    assert_true(guarded_free(args.parts, dtype, n));
+}
+
 static void run_rms_back(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
 {
     sw_norm_args args = norm_of(c);
     args.dot = c->out[2];
-    sw_kernel_rms_norm_back(kernel, dtype, &args);
+    run_in_room(sw_kernel_rms_norm_back, kernel, dtype, args);
 }
 
 static void run_rms_plain(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
@@ -68,7 +80,7 @@ static void run_layer_back(const sw_kernel *kernel, sw_dtype dtype, const op_cas
 {
     sw_norm_args args = norm_of(c);
     args.offset = 0;
-    sw_kernel_layer_norm_back(kernel, dtype, &args);
+    run_in_room(sw_kernel_layer_norm_back, kernel, dtype, args);
 }
 
 static void run_softmax(const sw_kernel *kernel, sw_dtype dtype, const op_case *c)
@@ -166,6 +178,56 @@ static const kernel_op ops[] = {
 // clang-format on
 
 #include "kernel_ops_test.h"
+
+/* Row r of x is r + 1 wherever it stands, of d_y 1: sums of whole numbers, exact in every order. */
+static void weight_gradients_of_many_rows_are_added_from_all_parts(void **state)
+{
+    enum { ROWS = 2100, WIDTH = 37 };
+    static float x[ROWS * WIDTH];
+    static float d_y[ROWS * WIDTH];
+    static float d_x[ROWS * WIDTH];
+    static float mean[ROWS];
+    static float scale[ROWS];
+    static float dot[ROWS];
+
+    (void)state;
+    for (size_t i = 0; i < (size_t)ROWS * WIDTH; i++) {
+        x[i] = (float)(i / WIDTH + 1);
+        d_y[i] = 1;
+    }
+    for (size_t r = 0; r < ROWS; r++)
+        scale[r] = 1;
+    for (sw_kernel_variant v = SW_KERNEL_REFERENCE; v < SW_KERNEL_VARIANT_COUNT_; v++) {
+        static const size_t row_counts[] = {127, 128, 129, 1000, ROWS};
+        if (!sw_kernel_variant_runs(v))
+            continue;
+        sw_kernel *kernel = kernel_of(v, 3);
+        for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; i++) {
+            size_t n = row_counts[i];
+            float d_weight[WIDTH] = {5};
+            float d_bias[WIDTH] = {7};
+            sw_norm_args args = {.n_rows = n,
+                                 .width = WIDTH,
+                                 .x = x,
+                                 .mean = mean,
+                                 .scale = scale,
+                                 .d_y = d_y,
+                                 .d_x = d_x,
+                                 .dot = dot,
+                                 .d_weight = d_weight};
+            float sum = (float)(n * (n + 1) / 2);
+            run_in_room(sw_kernel_rms_norm_back, kernel, SW_DTYPE_F32, args);
+            assert_true(d_weight[0] == sum + 5 && d_weight[WIDTH - 1] == sum);
+            run_in_room(sw_kernel_rms_weight_back, kernel, SW_DTYPE_F32, args);
+            assert_true(d_weight[0] == 2 * sum + 5 && d_weight[WIDTH - 1] == 2 * sum);
+            args.d_weight = NULL;
+            args.d_bias = d_bias;
+            run_in_room(sw_kernel_layer_norm_back, kernel, SW_DTYPE_F32, args);
+            assert_true(d_bias[0] == (float)n + 7 && d_bias[WIDTH - 1] == (float)n);
+        }
+        sw_kernel_destroy(kernel);
+    }
+}
 
 /* Two halves of each row as on two ranks: their sums of squares and dots are added between the pieces. */
 static void a_row_in_two_pieces_gives_what_the_whole_gives(void **state)
@@ -341,6 +403,7 @@ int main(void)
         cmocka_unit_test(each_variant_gives_what_the_reference_gives),
         cmocka_unit_test(the_bits_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(each_backward_is_the_slope_of_its_forward),
+        cmocka_unit_test(weight_gradients_of_many_rows_are_added_from_all_parts),
         cmocka_unit_test(a_row_in_two_pieces_gives_what_the_whole_gives),
         cmocka_unit_test(a_norm_has_mean_square_one_whatever_its_weight_is_called),
         cmocka_unit_test(softmax_of_masked_rows),
