@@ -1,6 +1,6 @@
 /*
- * The one way to the heap. The countdown and the count of live blocks are per thread, so tests of one thread
- * do not disturb another. With the fault of disk.c the only mutable state of the
+ * The one way to the heap. The countdown and the counts are per thread, so tests of one thread do not disturb
+ * another. With the fault of disk.c the only mutable state of the
  * libraries outside their objects.
  */
 #include "base/alloc.h"
@@ -10,9 +10,11 @@
 
 static _Thread_local uint64_t countdown; /* 0: never fail */
 static _Thread_local int64_t live;
+static _Thread_local uint64_t n_asked;
 
 static bool must_fail(void)
 {
+    n_asked++;
     return countdown != 0 && --countdown == 0;
 }
 
@@ -59,4 +61,9 @@ void sw_alloc_fail_at(uint64_t n)
 int64_t sw_alloc_live(void)
 {
     return live;
+}
+
+uint64_t sw_alloc_count(void)
+{
+    return n_asked;
 }

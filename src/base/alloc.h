@@ -15,5 +15,6 @@ void sw_free(void *memory); /* NULL is fine */
 
 void sw_alloc_fail_at(uint64_t n); /* test hook: the n-th allocation from now fails; 0: never */
 int64_t sw_alloc_live(void);       /* allocations of this thread not yet freed by it */
+uint64_t sw_alloc_count(void);     /* of this thread, since it began */
 
 #endif

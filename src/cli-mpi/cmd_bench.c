@@ -1,29 +1,31 @@
 /*
  * `shardwright-mpi bench`: speed beside what is measured bare in the same run, with the bar that each ratio
- * must keep. What it measures stands in bench_redistribute.c and bench_ops*.c, the report in bench_results.c;
- * here is the command line.
+ * must keep. What it measures stands in bench_redistribute.c, bench_ops*.c and bench_model.c, the report in
+ * bench_results.c; here is the command line.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "cli-mpi/bench_model.h"
 #include "cli-mpi/bench_ops.h"
 #include "cli-mpi/bench_redistribute.h"
 #include "cli-mpi/commands.h"
 #include "comm/comm.h"
 #include "kernel/probe.h"
 
-enum { DEFAULT_ROUNDS = 15 };
+enum { USUAL_ROUNDS = 15, ROUNDS_OF_MODEL = 5 };
 
-enum { OPT_ROUNDS, OPT_UP_TO, OPT_THREADS, OPT_ONLY, OPT_STRICT, OPT_JSON, OPT_COUNT };
+enum { OPT_ROUNDS, OPT_UP_TO, OPT_MODEL, OPT_THREADS, OPT_ONLY, OPT_STRICT, OPT_JSON, OPT_COUNT };
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_ROUNDS]  = { "rounds",  'n', "N",    "rounds of each measurement, up to 1000; 15 otherwise" },
+    [OPT_ROUNDS]  = { "rounds",  'n', "N",    "rounds of each measurement, up to 1000; otherwise 15, of model 5" },
     [OPT_UP_TO]   = { "up-to",   0,   "SIZE", "redistribute: leave out tensors larger than SIZE (1MiB)" },
-    [OPT_THREADS] = { "threads", 't', "N",    "ops: threads of the kernels; otherwise as many as there are cores" },
-    [OPT_ONLY]    = { "only",    0,   "TEXT", "ops: what has TEXT in its name or in that of its section" },
+    [OPT_MODEL]   = { "model",   0,   "DIR",  "model: the sizes of DIR/config.json; otherwise those of SmolLM-135M" },
+    [OPT_THREADS] = { "threads", 't', "N",    "ops, model: threads of the kernels; otherwise as many as there are cores" },
+    [OPT_ONLY]    = { "only",    0,   "TEXT", "ops, model: what has TEXT in its name or in that of its section" },
     [OPT_STRICT]  = { "strict",  0,   NULL,   "a missed bar is a failure: exit status 1" },
     [OPT_JSON]    = { "json",    0,   NULL,   "write JSON, also of errors" },
     [OPT_COUNT]   = { 0 },
@@ -137,14 +139,14 @@ static sw_status run_redistribute(sw_run *run, uint32_t n_rounds, sw_error *err)
     return judge(run, &results, err);
 }
 
-/* ---- ops ---- */
+/* ---- ops, model ---- */
 
 static void drop_kernel(sw_kernel **kernel)
 {
     sw_kernel_destroy(*kernel);
 }
 
-static void report_ops(sw_run *run, uint32_t n_rounds, const sw_kernel *kernel, bool is_pinned,
+static void report_kernels(sw_run *run, uint32_t n_rounds, const sw_kernel *kernel, bool is_pinned,
                        const sw_bench_results *results)
 {
     uint32_t threads = sw_kernel_threads(kernel);
@@ -175,7 +177,17 @@ static void report_ops(sw_run *run, uint32_t n_rounds, const sw_kernel *kernel, 
     sw_bench_put_text(results, out);
 }
 
-static sw_status run_ops(sw_run *run, uint32_t n_rounds, sw_error *err)
+typedef sw_status measure_fn(sw_kernel *kernel, const char *model, const sw_ops_limits *limits,
+                             sw_bench_results *results, sw_error *err);
+
+static sw_status measure_ops(sw_kernel *kernel, const char *model, const sw_ops_limits *limits,
+                             sw_bench_results *results, sw_error *err)
+{
+    (void)model;
+    return sw_bench_ops(kernel, limits, results, err);
+}
+
+static sw_status run_on_one(sw_run *run, uint32_t n_rounds, measure_fn *measure, sw_error *err)
 {
     sw_kernel *kernel SW_AUTO(drop_kernel) = NULL;
     sw_ops_limits limits = {n_rounds, run->arguments.values[OPT_ONLY]};
@@ -185,12 +197,23 @@ static sw_status run_ops(sw_run *run, uint32_t n_rounds, sw_error *err)
     SW_TRY(sw_arguments_u32(&run->arguments, OPT_THREADS, 1, UINT32_MAX, &n_threads, err));
     if (ranks_of_job() > 1)
         return SW_FAIL(err, SW_E_ARGUMENT, "start it with mpirun -n 1, or without mpirun",
-                       "ops are measured on one rank, this job has %d", ranks_of_job());
+                       "%s is measured on one rank, this job has %d", run->arguments.operands[0],
+                       ranks_of_job());
     SW_TRY(sw_kernel_create(&kernel, n_threads, SW_KERNEL_BEST, err));
     bool is_pinned = sw_probe_pin(kernel);
-    SW_TRY(sw_bench_ops(kernel, &limits, &results, err));
-    report_ops(run, n_rounds, kernel, is_pinned, &results);
+    SW_TRY(measure(kernel, run->arguments.values[OPT_MODEL], &limits, &results, err));
+    report_kernels(run, n_rounds, kernel, is_pinned, &results);
     return judge(run, &results, err);
+}
+
+static sw_status run_ops(sw_run *run, uint32_t n_rounds, sw_error *err)
+{
+    return run_on_one(run, n_rounds, measure_ops, err);
+}
+
+static sw_status run_model(sw_run *run, uint32_t n_rounds, sw_error *err)
+{
+    return run_on_one(run, n_rounds, sw_bench_model, err);
 }
 
 /* ---- the command ---- */
@@ -199,10 +222,12 @@ static sw_status run_ops(sw_run *run, uint32_t n_rounds, sw_error *err)
 static const struct benchmark {
     const char *name;
     sw_status (*run)(sw_run *run, uint32_t n_rounds, sw_error *err);
-    uint32_t foreign; /* bits of the options that are another's */
+    uint32_t n_rounds; /* when the caller says nothing */
+    uint32_t foreign;  /* bits of the options that are another's */
 } benchmarks[] = {
-    { "redistribute", run_redistribute, 1U << OPT_THREADS | 1U << OPT_ONLY },
-    { "ops",          run_ops,          1U << OPT_UP_TO },
+    { "redistribute", run_redistribute, USUAL_ROUNDS,    1U << OPT_THREADS | 1U << OPT_ONLY | 1U << OPT_MODEL },
+    { "ops",          run_ops,          USUAL_ROUNDS,    1U << OPT_UP_TO | 1U << OPT_MODEL },
+    { "model",        run_model,        ROUNDS_OF_MODEL, 1U << OPT_UP_TO },
 };
 // clang-format on
 
@@ -210,27 +235,28 @@ static sw_status run_bench(sw_run *run, sw_error *err)
 {
     const char *what = run->arguments.operands[0];
     const struct benchmark *benchmark = NULL;
-    uint32_t n_rounds = DEFAULT_ROUNDS;
 
     for (size_t i = 0; i < SW_COUNT(benchmarks); i++) {
         if (strcmp(what, benchmarks[i].name) == 0)
             benchmark = &benchmarks[i];
     }
     if (benchmark == NULL)
-        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute or ops", "unknown benchmark '%.100s'", what);
+        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute, ops or model", "unknown benchmark '%.100s'", what);
     for (uint32_t i = 0; i < OPT_COUNT; i++) {
         if ((benchmark->foreign >> i & 1U) != 0 && sw_arguments_has(&run->arguments, i))
             return SW_FAIL(err, SW_E_ARGUMENT, "leave it out", "bench %s has no option --%s", what,
                            options[i].name);
     }
+    uint32_t n_rounds = benchmark->n_rounds;
     SW_TRY(sw_arguments_u32(&run->arguments, OPT_ROUNDS, 1, SW_BENCH_MOST_ROUNDS, &n_rounds, err));
     return benchmark->run(run, n_rounds, err);
 }
 
 const sw_command sw_command_bench = {
     .name = "bench",
-    .summary = "measure transitions or kernels beside what the machine can do",
-    .usage = "redistribute|ops [--rounds N] [--up-to SIZE] [--threads N] [--only TEXT] [--strict] [--json]",
+    .summary = "measure transitions, kernels or a model beside what the machine can do",
+    .usage = "redistribute|ops|model [--rounds N] [--up-to SIZE] [--model DIR] [--threads N] [--only TEXT] "
+             "[--strict] [--json]",
     .description =
         "Measure in rounds of ours and of a bare one in turn. A ratio on the wrong side of its bar is "
         "MISSED.\n"
@@ -239,7 +265,10 @@ const sw_command sw_command_bench = {
         "memory, beside the bare MPI collective that moves the same bytes; the round in the middle counts.\n"
         "ops: on one rank, the rates of the kernels beside multiply-adds in registers, plain reads and "
         "copies,\n"
-        "and the library of products called directly; the best round of each counts.\n",
+        "and the library of products called directly; the best round of each counts.\n"
+        "model: on one rank, tokens a second of a model with random weights that reads a prompt, writes a "
+        "text\n"
+        "and is trained, beside what multiply-adds in registers and plain reads of its weights allow.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -91,6 +91,12 @@ sw_status sw_model_build(sw_model *model, sw_error *err);
 sw_status sw_model_of_list(sw_model **out, const char *path, const char *folder, sw_tensor_list *list,
                            sw_error *err);
 
+/*
+ * The model that a config describes, as the family's table has it; `map` has the text of a config.json.
+ * `path` stands for it in messages.
+ */
+sw_status sw_model_of_config(sw_model **out, const char *path, sw_file_map map, sw_error *err);
+
 /* Append a remark; `code` is static, the texts are copied. A plan of the model begins with these findings. */
 sw_status sw_model_remark(sw_model *model, sw_severity severity, const char *code, const char *fqn,
                           const char *help, sw_error *err, const char *format, ...)

@@ -32,11 +32,8 @@ static sw_status no_memory(sw_error *err, const char *path)
 
 /* ---- single files ---- */
 
-static sw_status read_config(sw_model *model, const char *path, sw_error *err)
+static sw_status take_config(sw_model *model, const char *path, sw_file_map map, sw_error *err)
 {
-    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
-
-    SW_TRY(sw_map_text(&map, path, SW_CONFIG_MAX_BYTES, err));
     SW_TRY(sw_config_read(&model->config, map, path, err));
     model->family = model->config.family;
     for (const sw_ignored_key *key = model->config.ignored; key != NULL; key = key->next)
@@ -44,6 +41,14 @@ static sw_status read_config(sw_model *model, const char *path, sw_error *err)
                                "nothing, unless a cut needs it; else correct the config", err,
                                "%s: %s: it counts as not given", path, key->text));
     return SW_OK;
+}
+
+static sw_status read_config(sw_model *model, const char *path, sw_error *err)
+{
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
+
+    SW_TRY(sw_map_text(&map, path, SW_CONFIG_MAX_BYTES, err));
+    return take_config(model, path, map, err);
 }
 
 static sw_status read_config_in(sw_model *model, const char *folder, sw_error *err)
@@ -277,6 +282,14 @@ static sw_status fill_from_list(sw_model *model, const char *path, const char *f
     return finish(model, err);
 }
 
+static sw_status fill_from_config(sw_model *model, const char *path, sw_file_map map, sw_error *err)
+{
+    SW_TRY(begin(model, path, err));
+    SW_TRY(take_config(model, path, map, err));
+    SW_TRY(generate(model, path, err));
+    return finish(model, err);
+}
+
 /* Hand over what was made, or close it. */
 static sw_status settle(sw_model **out, sw_model *model, sw_status status)
 {
@@ -310,4 +323,14 @@ sw_status sw_model_of_list(sw_model **out, const char *path, const char *folder,
     model->list = *list;
     *list = (sw_tensor_list){0};
     return settle(out, model, fill_from_list(model, path, folder, err));
+}
+
+sw_status sw_model_of_config(sw_model **out, const char *path, sw_file_map map, sw_error *err)
+{
+    sw_model *model = sw_alloc_zero(1, sizeof *model);
+
+    *out = NULL;
+    if (model == NULL)
+        return no_memory(err, path);
+    return settle(out, model, fill_from_config(model, path, map, err));
 }
