@@ -141,11 +141,15 @@ INLINE void dot_row(const sw_product *p, size_t j, size_t rows)
                 sums[i][u] = v_fma(w, v_load(a + i * p->a_stride + at), sums[i][u]);
         }
     }
-    for (; k < p->k; k += LANES) {
-        vf w = v_load_first(b + k, p->k - k);
+    UNROLL
+    for (size_t u = 0; u < chains; u++) { /* what is left, a vector to each sum */
+        size_t at = k + u * LANES;
+        if (at >= p->k)
+            break;
+        vf w = v_load_first(b + at, p->k - at);
         UNROLL
         for (size_t i = 0; i < rows; i++)
-            sums[i][0] = v_fma(w, v_load_first(a + i * p->a_stride + k, p->k - k), sums[i][0]);
+            sums[i][u] = v_fma(w, v_load_first(a + i * p->a_stride + at, p->k - at), sums[i][u]);
     }
     UNROLL
     for (size_t i = 0; i < rows; i++)
