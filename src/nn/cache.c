@@ -8,16 +8,28 @@
 #include "base/status.h"
 #include "nn/net.h"
 
+/* [B, capacity, heads, width], of which what a head has of a row stands together: it is read as one stream. */
+static sw_status make_store(sw_cache *cache, sw_tensor **out, sw_dtype dtype, uint64_t heads, uint64_t width,
+                            sw_error *err)
+{
+    uint64_t dims[] = {cache->n_batch, cache->capacity, heads, width};
+
+    SW_TRY(sw_tensor_create(out, cache->memory, dtype, 4, dims, NULL, err));
+    if (heads > 1) {
+        (*out)->strides[1] = width;
+        (*out)->strides[2] = cache->capacity * width;
+    }
+    return SW_OK;
+}
+
 static sw_status make_layer(sw_cache *cache, const sw_net *net, uint32_t i, sw_error *err)
 {
     const sw_module *attention = net->layers[i].attention;
     sw_cached_shape shape = attention->class->cached(attention);
-    uint64_t keys[] = {cache->n_batch, cache->capacity, shape.heads, shape.key_width};
-    uint64_t values[] = {cache->n_batch, cache->capacity, shape.heads, shape.value_width};
     sw_dtype dtype = net->settings.dtype;
 
-    SW_TRY(sw_tensor_create(&cache->keys[i], cache->memory, dtype, 4, keys, NULL, err));
-    return sw_tensor_create(&cache->values[i], cache->memory, dtype, 4, values, NULL, err);
+    SW_TRY(make_store(cache, &cache->keys[i], dtype, shape.heads, shape.key_width, err));
+    return make_store(cache, &cache->values[i], dtype, shape.heads, shape.value_width, err);
 }
 
 static sw_status make(sw_cache *cache, const sw_net *net, sw_error *err)
@@ -82,14 +94,15 @@ static void copy_in(const sw_cache *cache, sw_tensor *store, const sw_tensor *fr
     const char *at = sw_tensor_data(from);
     uint64_t n_heads = store->n_dims == 4 ? store->dims[2] : 1;
     uint64_t width = store->n_dims == 4 ? store->dims[3] : 1;
-    uint64_t head = store->n_dims == 4 ? from->strides[2] : 0;
+    uint64_t head = store->n_dims == 4 ? store->strides[2] : 0;
+    uint64_t given_head = store->n_dims == 4 ? from->strides[2] : 0;
 
     for (uint64_t b = 0; b < cache->n_batch; b++) {
         for (uint64_t t = 0; t < cache->n_new; t++) {
             uint64_t row = b * store->strides[0] + (cache->n_tokens + t) * store->strides[1];
             uint64_t given = b * from->strides[0] + t * from->strides[1];
             for (uint64_t h = 0; h < n_heads; h++)
-                memcpy(to + (row + h * width) * bytes, at + (given + h * head) * bytes, width * bytes);
+                memcpy(to + (row + h * head) * bytes, at + (given + h * given_head) * bytes, width * bytes);
         }
     }
 }

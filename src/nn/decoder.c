@@ -3,6 +3,7 @@
  * goes past it.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "nn/net.h"
@@ -116,23 +117,49 @@ static const sw_tensor *embed(const sw_net *net, sw_step *step, const sw_pass *p
     return through(net->embed_norm, step, pass, x);
 }
 
-/* As a region a layer leaves nothing but its output, which is all that is wanted where nothing is recorded.
- */
+static const sw_tensor *run_one(const sw_net *net, sw_step *step, const sw_pass *pass, uint32_t i,
+                                const sw_tensor *x)
+{
+    const sw_tensor *in[] = {x};
+    layer_run *r = sw_stack_take(sw_step_stack(step), sizeof *r);
+    sw_error err = {0};
+
+    if (r == NULL) {
+        SW_IGNORE(sw_step_fail(step, SW_FAIL(&err, SW_E_NO_MEMORY, "", "no memory for a layer"), &err));
+        return NULL;
+    }
+    *r = (layer_run){net, &net->layers[i], pass};
+    x = pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
+    return take_logits(r, step, x, i);
+}
+
+/* Does anything of a layer stay: for a backward, for what is asked of routers, or with a layout? */
+static bool leaves_something(const sw_step *step, const sw_pass *pass, const sw_tensor *x)
+{
+    return sw_step_records(step) || pass->routers != NULL || x->layout != NULL;
+}
+
+/* Hidden states go into `kept`, and what the layer took is given back. */
+static const sw_tensor *keep_hidden(sw_step *step, sw_stack_mark mark, sw_tensor *kept, const sw_tensor *x)
+{
+    if (x == NULL || kept == NULL)
+        return NULL;
+    memcpy(sw_tensor_data(kept), sw_tensor_data(x),
+           (size_t)sw_tensor_elems(x) * sw_elem_bytes(sw_tensor_dtype(x)));
+    sw_stack_release(sw_step_stack(step), mark);
+    return kept;
+}
+
 static const sw_tensor *run_layers(const sw_net *net, sw_step *step, const sw_pass *pass, const sw_tensor *x)
 {
-    bool is_region = pass->recomputes || !sw_step_records(step);
+    bool keeps = x == NULL || leaves_something(step, pass, x);
+    sw_tensor *kept = keeps ? NULL : sw_step_tensor(step, sw_tensor_dtype(x), x->n_dims, x->dims);
 
     for (uint32_t i = 0; i < net->n_layers && x != NULL; i++) {
-        const sw_tensor *in[] = {x};
-        layer_run *r = sw_stack_take(sw_step_stack(step), sizeof *r);
-        sw_error err = {0};
-        if (r == NULL) {
-            SW_IGNORE(sw_step_fail(step, SW_FAIL(&err, SW_E_NO_MEMORY, "", "no memory for a layer"), &err));
-            return NULL;
-        }
-        *r = (layer_run){net, &net->layers[i], pass};
-        x = is_region ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
-        x = take_logits(r, step, x, i);
+        sw_stack_mark mark = sw_stack_top(sw_step_stack(step));
+        x = run_one(net, step, pass, i, x);
+        if (!keeps)
+            x = keep_hidden(step, mark, kept, x);
     }
     return x;
 }
