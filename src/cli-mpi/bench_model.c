@@ -1,6 +1,6 @@
 /*
- * Whole models beside what the machine can do (cli-mpi/bench_model.h). Figures are tokens a second; bare, they
- * are those that the peak of the vector units, or the bandwidth of a plain read, would give.
+ * Whole models beside what the machine can do (cli-mpi/bench_model.h). Figures are tokens a second; bare,
+ * they are those that the peak of the vector units, or the bandwidth of a plain read, would give.
  *
  * What is counted of a token's work: two operations for each element of a matrix in a product, the head's
  * too (in a prefill once a sequence: only the last token's logits are wanted), and attention's two products
@@ -304,17 +304,28 @@ static void run_decode(const sw_ops_bed *bed, const void *what)
     work->b->cache->n_tokens = PROMPT;
 }
 
+/* Stretches of memory in which what is read stands: parameters lie one behind the other. */
 static void read_weights(const sw_ops_bed *bed, const void *what)
 {
+    enum { GAP = 4096 }; /* between them, norms included, which are read too */
     const model_work *work = what;
     const sw_net *net = work->b->net;
     const sw_parameter *head = head_of(net);
+    const char *begin = NULL;
+    const char *end = NULL;
 
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         const sw_parameter *p = &net->parameters[i];
-        if (p == head || is_in_products(p))
-            sw_probe_read(bed->kernel, sw_tensor_data(p->tensor), bytes_of(p));
+        const char *data = sw_tensor_data(p->tensor);
+        if (p != head && !is_in_products(p))
+            continue;
+        if (begin == NULL || (uintptr_t)data < (uintptr_t)end || (uintptr_t)data - (uintptr_t)end > GAP) {
+            sw_probe_read(bed->kernel, begin, (size_t)(end - begin));
+            begin = data;
+        }
+        end = data + bytes_of(p);
     }
+    sw_probe_read(bed->kernel, begin, (size_t)(end - begin));
 }
 
 static uint64_t cache_bytes(const bench_net *b)

@@ -147,7 +147,7 @@ static void drop_kernel(sw_kernel **kernel)
 }
 
 static void report_kernels(sw_run *run, uint32_t n_rounds, const sw_kernel *kernel, bool is_pinned,
-                       const sw_bench_results *results)
+                           const sw_bench_results *results)
 {
     uint32_t threads = sw_kernel_threads(kernel);
     const char *variant = sw_kernel_variant_name(sw_kernel_variant_of(kernel));
@@ -197,7 +197,7 @@ static sw_status run_on_one(sw_run *run, uint32_t n_rounds, measure_fn *measure,
     SW_TRY(sw_arguments_u32(&run->arguments, OPT_THREADS, 1, UINT32_MAX, &n_threads, err));
     if (ranks_of_job() > 1)
         return SW_FAIL(err, SW_E_ARGUMENT, "start it with mpirun -n 1, or without mpirun",
-                       "%s is measured on one rank, this job has %d", run->arguments.operands[0],
+                       "%s: measured on one rank, this job has %d", run->arguments.operands[0],
                        ranks_of_job());
     SW_TRY(sw_kernel_create(&kernel, n_threads, SW_KERNEL_BEST, err));
     bool is_pinned = sw_probe_pin(kernel);
@@ -241,7 +241,8 @@ static sw_status run_bench(sw_run *run, sw_error *err)
             benchmark = &benchmarks[i];
     }
     if (benchmark == NULL)
-        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute, ops or model", "unknown benchmark '%.100s'", what);
+        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute, ops or model", "unknown benchmark '%.100s'",
+                       what);
     for (uint32_t i = 0; i < OPT_COUNT; i++) {
         if ((benchmark->foreign >> i & 1U) != 0 && sw_arguments_has(&run->arguments, i))
             return SW_FAIL(err, SW_E_ARGUMENT, "leave it out", "bench %s has no option --%s", what,

@@ -42,10 +42,10 @@ typedef struct work {
     const sw_attention_args *a;
     const sw_kernel *kernel;
     sw_dtype dtype;
-    size_t bytes;  /* of an element */
-    size_t group;  /* heads a key/value head */
+    size_t bytes;      /* of an element */
+    size_t group;      /* heads a key/value head */
     bool is_one_query; /* which all rows of a tile are, of a head each */
-    size_t n_rows; /* tiles of queries a head */
+    size_t n_rows;     /* tiles of queries a head */
     bool is_packed;
     bool is_backward;
     room room;

@@ -8,7 +8,8 @@
 #include "base/status.h"
 #include "nn/net.h"
 
-/* [B, capacity, heads, width], of which what a head has of a row stands together: it is read as one stream. */
+/* [B, capacity, heads, width], of which what a head has of a row stands together: it is read as one stream.
+ */
 static sw_status make_store(sw_cache *cache, sw_tensor **out, sw_dtype dtype, uint64_t heads, uint64_t width,
                             sw_error *err)
 {

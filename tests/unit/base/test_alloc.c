@@ -48,6 +48,17 @@ static void live_blocks_are_counted(void **state)
     assert_int_equal(sw_alloc_live(), before);
 }
 
+static void every_time_that_memory_is_asked_for_is_counted(void **state)
+{
+    (void)state;
+    uint64_t before = sw_alloc_count();
+    void *a = sw_alloc(1);
+    a = sw_realloc(a, 100);
+    sw_free(a);
+    sw_free(sw_alloc_zero(2, 3));
+    assert_int_equal(sw_alloc_count() - before, 3);
+}
+
 static void an_overflowing_product_and_a_zero_size_are_no_surprise(void **state)
 {
     (void)state;
@@ -68,6 +79,7 @@ int main(void)
         cmocka_unit_test(the_chosen_allocation_fails_and_no_other),
         cmocka_unit_test(a_failed_growth_keeps_the_old_block),
         cmocka_unit_test(live_blocks_are_counted),
+        cmocka_unit_test(every_time_that_memory_is_asked_for_is_counted),
         cmocka_unit_test(an_overflowing_product_and_a_zero_size_are_no_surprise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
