@@ -19,19 +19,24 @@ void train_must(sw_status status, const sw_error *err)
         fail_msg("%s (%s)", err->what, err->help);
 }
 
-void train_make_model(void)
+void train_make_model_of(const char *name, const char *text)
 {
     sw_init_options init = SW_INIT_OPTIONS_INIT;
     sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
-    uint16_t tokens[TRAIN_TOKENS];
     sw_error err = {0};
 
     init.seed = 5;
     init.scale = 4;
     options.no_sync = true;
-    scratch_text("config.json", config, true);
-    train_must(sw_checkpoint_init(scratch("config.json"), scratch("model"), &init, &options, NULL, &err),
-               &err);
+    scratch_text("config.json", text, true);
+    train_must(sw_checkpoint_init(scratch("config.json"), scratch(name), &init, &options, NULL, &err), &err);
+}
+
+void train_make_model(void)
+{
+    uint16_t tokens[TRAIN_TOKENS];
+
+    train_make_model_of("model", config);
     for (uint32_t i = 0; i < TRAIN_TOKENS; i++)
         tokens[i] = (uint16_t)((i * i / 3 + i % 5) % TRAIN_VOCAB);
     scratch_bytes("tokens.bin", tokens, sizeof tokens);

@@ -13,6 +13,9 @@ enum { TRAIN_VOCAB = 37, TRAIN_TOKENS = 333 };
 /* A folder "model" with F32 weights (two layers, fewer key/value heads than heads, tied) and "tokens.bin". */
 void train_make_model(void);
 
+/* A folder `name` with F32 weights, of a config in which ' stands for ". */
+void train_make_model_of(const char *name, const char *text);
+
 typedef struct train_bench {
     sw_kernel *kernel;
     sw_weights weights;
