@@ -562,6 +562,60 @@ static void gradients_are_added_where_that_is_asked_for(void **state)
     assert_true(gen_holds(gradients_are_added, 20));
 }
 
+/* Heads of a single query, which read keys together, against each of them by itself. */
+static void check_one_query(size_t group, sw_kernel *kernel)
+{
+    enum { BATCH = 2, KV = 2, S = 150, D = 20, MOST = 2 * 2 * 9 * 20 };
+    static float q[MOST], k[BATCH * S * KV * D], v[BATCH * S * KV * D], all[MOST], alone[MOST], lse[MOST];
+    const int32_t at[BATCH] = {90, 149};
+    gen g = {group, group};
+    sw_attention_args a = {.n_batch = BATCH,
+                           .n_queries = 1,
+                           .n_keys = S,
+                           .n_heads = KV * group,
+                           .n_kv_heads = KV,
+                           .width = D,
+                           .v_width = D,
+                           .scale = 0.5,
+                           .is_causal = true,
+                           .window = 100,
+                           .q_positions = at,
+                           .q_positions_batch = 1,
+                           .q = heads_of(q, 1, KV * group, D, 0),
+                           .k = heads_of(k, S, KV, D, 0),
+                           .v = heads_of(v, S, KV, D, 0),
+                           .out = heads_out(all, 1, KV * group, D, 0),
+                           .lse = lse};
+
+    gen_fill(&g, SW_DTYPE_F32, q, SW_COUNT(q));
+    gen_fill(&g, SW_DTYPE_F32, k, SW_COUNT(k));
+    gen_fill(&g, SW_DTYPE_F32, v, SW_COUNT(v));
+    run(kernel, &(made){.a = a, .dtype = SW_DTYPE_F32}, false);
+    for (size_t h = 0; h < KV * group; h++) {
+        made one = {.a = a, .dtype = SW_DTYPE_F32};
+        one.a.n_heads = one.a.n_kv_heads = 1;
+        one.a.q.values = q + h * D;
+        one.a.k.values = k + h / group * D;
+        one.a.v.values = v + h / group * D;
+        one.a.out.values = alone + h * D;
+        run(kernel, &one, false);
+    }
+    assert_true(largest_error(SW_DTYPE_F32, all, alone, BATCH * KV * group * D, 1) < 1e-5);
+}
+
+static void heads_of_one_query_give_what_each_gives_alone(void **state)
+{
+    (void)state;
+    for (sw_kernel_variant variant = SW_KERNEL_REFERENCE; variant < SW_KERNEL_VARIANT_COUNT_; variant++) {
+        if (!sw_kernel_variant_runs(variant))
+            continue;
+        sw_kernel *kernel = kernel_of(variant, 2);
+        for (size_t group = 1; group <= 9; group++)
+            check_one_query(group, kernel);
+        sw_kernel_destroy(kernel);
+    }
+}
+
 static void heads_that_do_not_fit_and_sizes_that_overflow_are_refused(void **state)
 {
     sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
@@ -595,6 +649,7 @@ int main(void)
         cmocka_unit_test(the_backward_of_parts_of_the_keys_adds_up),
         cmocka_unit_test(parts_of_the_keys_merge_to_the_whole),
         cmocka_unit_test(gradients_are_added_where_that_is_asked_for),
+        cmocka_unit_test(heads_of_one_query_give_what_each_gives_alone),
         cmocka_unit_test(heads_that_do_not_fit_and_sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

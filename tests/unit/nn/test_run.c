@@ -344,6 +344,33 @@ static void a_failure_in_a_layer_is_the_steps(void **state)
     assert_non_null(strstr(err.what, "rope"));
 }
 
+/* Bytes that a pass through the first layers takes. */
+static size_t peak_of(uint32_t n_layers, bool records)
+{
+    uint32_t all = at.net->n_layers;
+    sw_step *others = at.step;
+    sw_error err = {0};
+
+    assert_int_equal(sw_step_create(&at.step, at.kernel, &err), SW_OK);
+    at.net->n_layers = n_layers;
+    sw_step_begin(at.step, records);
+    sw_pass pass = pass_of(0);
+    (void)run(&pass);
+    size_t peak = sw_stack_peak(sw_step_stack(at.step));
+    at.net->n_layers = all;
+    sw_step_destroy(at.step);
+    at.step = others;
+    return peak;
+}
+
+static void a_layer_gives_its_memory_back_where_nothing_is_recorded(void **state)
+{
+    (void)state;
+    assert_true(at.net->n_layers >= 2);
+    assert_int_equal(peak_of(2, false), peak_of(1, false));
+    assert_true(peak_of(2, true) > peak_of(1, true));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_llama, close_net)
 
 int main(void)
@@ -358,6 +385,7 @@ int main(void)
         TEST(what_does_not_fit_a_cache_or_the_positions_is_refused),
         TEST(keys_of_a_shorter_sequence_do_not_hold_beyond_the_limit_of_longrope),
         TEST(the_second_step_of_the_same_shapes_allocates_nothing),
+        TEST(a_layer_gives_its_memory_back_where_nothing_is_recorded),
         TEST(gradients_of_two_passes_are_summed_until_they_are_forgotten),
         TEST(a_failure_in_a_layer_is_the_steps),
     };
