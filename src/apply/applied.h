@@ -14,6 +14,9 @@
 typedef struct sw_applied_parameter {
     sw_parameter *parameter;
     const sw_facts *facts;             /* of the plan; NULL: a stack, which is cut as its members are */
+    sw_grid_coord at;                  /* of this rank on the grid of the layout */
+    bool is_elsewhere;                 /* one of several experts, of which this rank has others */
+    uint64_t index;                    /* of one that is here: in the stack of this rank */
     sw_tensor_layout layout;           /* of the whole, in the dims of the parameter */
     uint64_t dims[SW_TENSOR_MAX_DIMS]; /* of this rank */
     bool is_deferred;
@@ -62,6 +65,9 @@ typedef struct sw_applied {
     uint32_t n_boundaries;
     sw_applied_stages *stages;
     uint32_t n_stages;
+    struct sw_bound *bound; /* apply/bound.h */
+    uint32_t n_bound;
+    struct sw_ring *ring;
     sw_stages loss; /* of the net, when has_loss */
     bool has_loss;
 } sw_applied;

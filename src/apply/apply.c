@@ -7,6 +7,7 @@
 #include "apply/phases.h"
 #include "base/alloc.h"
 #include "base/status.h"
+#include "parallel/attention.h"
 
 /* ---- drafts ---- */
 
@@ -14,8 +15,10 @@ static void destroy_draft(void *context)
 {
     sw_applied *a = context;
 
-    if (a != NULL)
-        sw_arena_destroy(a->arena); /* it is in there itself */
+    if (a == NULL)
+        return;
+    sw_ring_destroy(a->ring);
+    sw_arena_destroy(a->arena); /* it is in there itself */
 }
 
 static sw_status make_draft(sw_applied **out, sw_net *net, const sw_plan *plan, sw_comm *comm,
@@ -54,6 +57,8 @@ static void commit(sw_applied *a)
         for (uint32_t d = 0; d < p->parameter->n_dims; d++)
             p->parameter->dims[d] = p->dims[d];
         p->parameter->is_deferred = p->is_deferred;
+        if (p->parameter->stack != NULL)
+            p->parameter->index = p->index;
     }
     for (uint32_t i = 0; i < a->n_numbers; i++)
         *a->numbers[i].at = a->numbers[i].local;

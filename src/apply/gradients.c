@@ -86,7 +86,7 @@ static sw_status rows_of(sw_rows *out, const sw_cut *cut, bool are_replicas, sw_
 static sw_status make_box(sw_box *out, const listing *l, const sw_applied_parameter *p, uint32_t dim,
                           const sw_rows *wanted)
 {
-    const sw_share mine = {.holder = l->applied->active.at};
+    const sw_share mine = {.holder = p->at};
     sw_arena *arena = l->applied->arena;
     sw_rows held;
     sw_rows both;
@@ -140,6 +140,15 @@ static sw_status count_owned(const listing *l, const sw_range *all, uint32_t n, 
     return SW_OK;
 }
 
+/* Is there a lower rank, beyond the layout's own axes, that holds the same? */
+static bool is_copy(const listing *l, const sw_applied_parameter *p)
+{
+    const sw_active *active = &l->applied->active;
+    bool is_expert = active->expert_grid.n_axes > 0 && sw_grid_equal(&p->layout.grid, &active->expert_grid);
+
+    return active->coord.at[is_expert ? SW_AXIS_EDP : SW_AXIS_DP] > 0;
+}
+
 /* One stretch of a parameter's gradient. */
 static sw_status add(listing *l, const sw_applied_parameter *p, sw_run run, bool are_replicas)
 {
@@ -153,9 +162,9 @@ static sw_status add(listing *l, const sw_applied_parameter *p, sw_run run, bool
     *g = (sw_gradient){
         .storage = storage, .values = (char *)storage->gradient + run.begin * width, .n_elems = run.length};
     SW_TRY(add_sums(l, p->facts, are_replicas, g));
-    if (l->applied->active.coord.at[SW_AXIS_DP] > 0)
+    if (is_copy(l, p))
         return SW_OK;
-    SW_TRY(sw_owned_elements(&p->layout, l->applied->active.at, l->applied->arena, &owned, &n_owned, l->err));
+    SW_TRY(sw_owned_elements(&p->layout, p->at, l->applied->arena, &owned, &n_owned, l->err));
     return count_owned(l, owned, n_owned, run, g);
 }
 

@@ -6,10 +6,12 @@
 #include "apply/phases.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/status.h"
+#include "dtensor/share.h"
 #include "plan/check.h"
 
 enum { NAME = 1024 };
@@ -40,40 +42,170 @@ static sw_status begin(sw_applied *a, sw_map *by_name, sw_error *err)
 
 /* ---- cutting ---- */
 
-static sw_status cut(const sw_applied *a, sw_applied_parameter *p, const sw_placement *places, sw_error *err)
+/* Routed experts under TP-extend-EP lie on a mesh of their own. */
+static bool is_on_expert_mesh(const sw_applied *a, const sw_spec *spec, const sw_spec_param *planned)
+{
+    static const char prefix[] = "experts.";
+    size_t length = sizeof prefix - 1;
+
+    return a->active.expert_grid.n_axes > 0 && spec->ep_size > 1 && planned->path_length > length &&
+           memcmp(planned->path, prefix, length) == 0;
+}
+
+/* What is cut: a parameter's dims, over a grid. */
+typedef struct cutting {
+    const sw_grid *grid;
+    sw_grid_coord at;
+    sw_placement places[SW_GRID_MAX_AXES];
+} cutting;
+
+static cutting cutting_of(const sw_applied *a, const sw_spec *spec, const sw_spec_param *planned)
+{
+    bool is_expert = is_on_expert_mesh(a, spec, planned);
+    cutting c = {.grid = is_expert ? &a->active.expert_grid : &a->active.grid,
+                 .at = is_expert ? a->active.expert_at : a->active.at};
+
+    sw_active_places(c.grid, &a->plan->facts[planned->facts].places, c.places);
+    return c;
+}
+
+static sw_status cut(const sw_applied *a, sw_applied_parameter *p, const cutting *c, const sw_facts *facts,
+                     sw_error *err)
 {
     const sw_parameter *parameter = p->parameter;
-    sw_status status =
-        sw_tensor_layout_make(&p->layout, &a->active.grid, parameter->n_dims, parameter->dims, places, err);
 
+    if (p->facts != NULL)
+        return SW_FAIL(err, SW_E_PLAN, "make the plan again", "%s: planned twice", parameter->fqn);
+    p->facts = facts;
+    p->at = c->at;
+    p->index = parameter->index;
+    p->is_deferred = facts->is_deferred || (facts->is_rank0_only && a->active.coord.at[SW_AXIS_TP] > 0);
+    sw_status status =
+        sw_tensor_layout_make(&p->layout, c->grid, parameter->n_dims, parameter->dims, c->places, err);
     if (status == SW_OK)
-        sw_tensor_layout_local(&p->layout, a->active.at, p->dims);
+        sw_tensor_layout_local(&p->layout, c->at, p->dims);
     else
         sw_error_context(err, "%s", parameter->fqn);
     return status;
 }
 
-static sw_status cut_planned(sw_applied *a, const sw_spec *spec, const sw_spec_param *planned,
-                             const sw_map *by_name, sw_error *err)
+/* A parameter by a name; NULL when the net has none. */
+static sw_applied_parameter *find(sw_applied *a, const sw_map *by_name, const char *name, size_t length)
+{
+    const uint32_t *at = sw_map_find(by_name, name, length);
+    return at == NULL ? NULL : &a->parameters[*at];
+}
+
+/* ---- experts one by one ---- */
+
+static const sw_ep_stack *stack_of(const sw_spec *spec, uint32_t param)
+{
+    for (uint32_t i = 0; i < spec->n_stacks; i++) {
+        if (spec->stacks[i].param == param)
+            return &spec->stacks[i];
+    }
+    return NULL;
+}
+
+/* One of them: all of it is here, or nothing. */
+static sw_status place_member(sw_applied *a, sw_applied_parameter *p, const cutting *stack, sw_range own,
+                              const sw_facts *facts, sw_error *err)
+{
+    uint64_t number = p->parameter->index;
+    cutting c = *stack;
+
+    for (uint32_t k = 0; k < c.grid->n_axes; k++) {
+        if (c.places[k].kind == SW_PLACE_SHARD && --c.places[k].dim < 0)
+            c.places[k] = (sw_placement){SW_PLACE_REPLICATE, 0, NULL};
+    }
+    SW_TRY(cut(a, p, &c, facts, err));
+    p->is_elsewhere = number < own.begin || number >= own.end;
+    p->index = p->is_elsewhere ? UINT64_MAX : number - own.begin;
+    if (p->is_elsewhere)
+        p->dims[0] = 0;
+    return SW_OK;
+}
+
+/* The experts of a stack that are here: one run of them. */
+static sw_status own_experts(const sw_applied *a, const sw_applied_parameter *stack, sw_range *out,
+                             sw_error *err)
+{
+    const sw_share mine = {.holder = stack->at};
+    sw_rows rows;
+
+    SW_TRY(sw_tensor_layout_rows(&rows, &stack->layout, 0, &mine, a->arena, err));
+    if (rows.n > 1)
+        return SW_FAIL(err, SW_E_PLAN, "cut experts over ep by S(0)", "%s: experts of a rank are not one run",
+                       stack->parameter->fqn);
+    *out = rows.n == 0 ? (sw_range){0, 0} : rows.ranges[0];
+    return SW_OK;
+}
+
+static sw_status cut_stack(sw_applied *a, const sw_spec *spec, const sw_spec_param *planned,
+                           const sw_ep_stack *named, const sw_map *by_name, sw_error *err)
 {
     const sw_facts *facts = &a->plan->facts[planned->facts];
-    sw_placement places[SW_GRID_MAX_AXES];
+    cutting c = cutting_of(a, spec, planned);
+    sw_applied_parameter *stack = NULL;
+    sw_range own = {0, 0};
+    char name[NAME];
+
+    for (uint32_t i = 0; i < named->n; i++) {
+        int length =
+            snprintf(name, sizeof name, "%s.%s%" PRIu32 "%s", spec->fqn, named->prefix, i, named->suffix);
+        sw_applied_parameter *p = length < NAME ? find(a, by_name, name, (size_t)length) : NULL;
+        if (p == NULL || p->parameter->stack == NULL)
+            return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net stacks no such expert",
+                           name);
+        if (i == 0) {
+            stack = &a->parameters[a->net->n_parameters + (p->parameter->stack - a->net->stacks)];
+            SW_TRY(cut(a, stack, &c, facts, err));
+            SW_TRY(own_experts(a, stack, &own, err));
+        }
+        SW_TRY(place_member(a, p, &c, own, facts, err));
+    }
+    return SW_OK;
+}
+
+/* A stack that the plan does not name is cut as its members are, a dim further. */
+static sw_status cut_unnamed(sw_applied *a, sw_applied_parameter *stack, sw_error *err)
+{
+    const sw_applied_parameter *member = NULL;
+
+    for (uint32_t i = 0; i < a->net->n_parameters && member == NULL; i++) {
+        if (a->parameters[i].parameter->stack == stack->parameter)
+            member = &a->parameters[i];
+    }
+    if (stack->facts != NULL || member == NULL)
+        return SW_OK;
+    cutting c = {.grid = &member->layout.grid, .at = member->at};
+    for (uint32_t k = 0; k < c.grid->n_axes; k++) {
+        c.places[k] = member->layout.on[k];
+        c.places[k].dim += c.places[k].kind == SW_PLACE_SHARD ? 1 : 0;
+    }
+    return cut(a, stack, &c, member->facts, err);
+}
+
+/* ---- what the plan lists ---- */
+
+static sw_status cut_planned(sw_applied *a, const sw_spec *spec, uint32_t i, const sw_map *by_name,
+                             sw_error *err)
+{
+    const sw_spec_param *planned = &spec->params[i];
+    const sw_facts *facts = &a->plan->facts[planned->facts];
+    const sw_ep_stack *stack = stack_of(spec, i);
     char name[NAME];
     size_t length = sw_check_fqn(spec, planned, name, sizeof name);
-    const uint32_t *at = sw_map_find(by_name, name, length);
+    sw_applied_parameter *p = find(a, by_name, name, length);
+    cutting c = cutting_of(a, spec, planned);
 
-    if (at == NULL && facts->role == SW_ROLE_SKIP)
+    if (stack != NULL)
+        return cut_stack(a, spec, planned, stack, by_name, err);
+    if (p != NULL)
+        return cut(a, p, &c, facts, err);
+    if (facts->role == SW_ROLE_SKIP)
         return SW_OK; /* a buffer: it is not trained, and the net makes its own */
-    if (at == NULL)
-        return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net has no such parameter",
-                       name);
-    sw_applied_parameter *p = &a->parameters[*at];
-    if (p->facts != NULL)
-        return SW_FAIL(err, SW_E_PLAN, "make the plan again", "%s: planned twice", name);
-    p->facts = facts;
-    p->is_deferred = facts->is_deferred || (facts->is_rank0_only && a->active.coord.at[SW_AXIS_TP] > 0);
-    sw_active_places(&a->active.grid, &facts->places, places);
-    return cut(a, p, places, err);
+    return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net has no such parameter", name);
 }
 
 static sw_status check_all(const sw_applied *a, sw_error *err)
@@ -84,27 +216,6 @@ static sw_status check_all(const sw_applied *a, sw_error *err)
                            a->parameters[i].parameter->fqn);
     }
     return SW_OK;
-}
-
-/* A stack is cut as its members are, a dim further. */
-static sw_status cut_stack(sw_applied *a, sw_applied_parameter *stack, sw_error *err)
-{
-    const sw_applied_parameter *member = NULL;
-    sw_placement places[SW_GRID_MAX_AXES];
-
-    for (uint32_t i = 0; i < a->net->n_parameters && member == NULL; i++) {
-        if (a->parameters[i].parameter->stack == stack->parameter)
-            member = &a->parameters[i];
-    }
-    if (member == NULL)
-        return SW_OK;
-    for (uint32_t k = 0; k < a->active.grid.n_axes; k++) {
-        places[k] = member->layout.on[k];
-        places[k].dim += places[k].kind == SW_PLACE_SHARD ? 1 : 0;
-    }
-    stack->facts = member->facts;
-    stack->is_deferred = member->is_deferred;
-    return cut(a, stack, places, err);
 }
 
 /* ---- numbers ---- */
@@ -160,11 +271,11 @@ static sw_status cut_all(sw_applied *a, sw_map *by_name, sw_error *err)
         const sw_spec *spec = &plan->specs[s];
         n_numbers += spec->n_tp_local + 2; /* and two that follow */
         for (uint32_t i = 0; i < spec->n_params && !spec->is_tied_alias; i++)
-            SW_TRY(cut_planned(a, spec, &spec->params[i], by_name, err));
+            SW_TRY(cut_planned(a, spec, i, by_name, err));
     }
     SW_TRY(check_all(a, err));
     for (uint32_t i = a->net->n_parameters; i < a->n_parameters; i++)
-        SW_TRY(cut_stack(a, &a->parameters[i], err));
+        SW_TRY(cut_unnamed(a, &a->parameters[i], err));
     a->numbers = sw_arena_zero(a->arena, n_numbers, sizeof *a->numbers);
     if (a->numbers == NULL)
         return sw_arena_fail(a->arena, "numbers of modules", err);

@@ -5,10 +5,9 @@
 #include "dtensor/runs.h"
 #include "dtensor/share.h"
 
-static sw_status make_box(sw_box *out, const sw_applied *a, const sw_applied_parameter *p, sw_arena *arena,
-                          sw_error *err)
+static sw_status make_box(sw_box *out, const sw_applied_parameter *p, sw_arena *arena, sw_error *err)
 {
-    const sw_share mine = {.holder = a->active.at};
+    const sw_share mine = {.holder = p->at};
 
     *out = (sw_box){.elems = 1};
     for (uint32_t d = 0; d < p->layout.n_dims; d++) {
@@ -25,15 +24,18 @@ typedef struct copy {
     bool is_put;
 } copy;
 
-static sw_status run(const sw_applied *a, const sw_applied_parameter *p, const copy *c, sw_error *err)
+static sw_status run(const sw_applied_parameter *p, const copy *c, sw_error *err)
 {
-    sw_arena *arena = sw_arena_create(0);
+    sw_arena *arena = NULL;
     sw_box box;
     sw_runs runs;
 
+    if (p->is_elsewhere)
+        return SW_OK;
+    arena = sw_arena_create(0);
     if (arena == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a part of %s", p->parameter->fqn);
-    sw_status status = make_box(&box, a, p, arena, err);
+    sw_status status = make_box(&box, p, arena, err);
     if (status == SW_OK && box.elems > 0) {
         sw_runs_begin(&runs, &box, p->layout.dims, p->layout.n_dims);
         if (c->is_put)
@@ -45,14 +47,14 @@ static sw_status run(const sw_applied *a, const sw_applied_parameter *p, const c
     return status;
 }
 
-sw_status sw_part_take(const sw_applied *applied, const sw_applied_parameter *p, const void *whole,
-                       size_t width, void *part, sw_error *err)
+sw_status sw_part_take(const sw_applied_parameter *p, const void *whole, size_t width, void *part,
+                       sw_error *err)
 {
-    return run(applied, p, &(copy){whole, part, width, false}, err);
+    return run(p, &(copy){whole, part, width, false}, err);
 }
 
-sw_status sw_part_put(const sw_applied *applied, const sw_applied_parameter *p, void *whole, size_t width,
-                      const void *part, sw_error *err)
+sw_status sw_part_put(const sw_applied_parameter *p, void *whole, size_t width, const void *part,
+                      sw_error *err)
 {
-    return run(applied, p, &(copy){part, whole, width, true}, err);
+    return run(p, &(copy){part, whole, width, true}, err);
 }

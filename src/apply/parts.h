@@ -8,9 +8,9 @@
  * Copy this rank's part out of a whole parameter, row-major with elements of `width` bytes, or its part into
  * one. SW_E_NO_MEMORY.
  */
-sw_status sw_part_take(const sw_applied *applied, const sw_applied_parameter *p, const void *whole,
-                       size_t width, void *part, sw_error *err);
-sw_status sw_part_put(const sw_applied *applied, const sw_applied_parameter *p, void *whole, size_t width,
-                      const void *part, sw_error *err);
+sw_status sw_part_take(const sw_applied_parameter *p, const void *whole, size_t width, void *part,
+                       sw_error *err);
+sw_status sw_part_put(const sw_applied_parameter *p, void *whole, size_t width, const void *part,
+                      sw_error *err);
 
 #endif

@@ -21,7 +21,7 @@ static sw_status shard_first_dim(sw_applied *a, sw_applied_parameter *p, sw_erro
     }
     SW_TRY(sw_tensor_layout_make(&p->layout, &a->active.grid, p->parameter->n_dims, p->parameter->dims,
                                  places, err));
-    sw_tensor_layout_local(&p->layout, a->active.at, p->dims);
+    sw_tensor_layout_local(&p->layout, p->at, p->dims);
     return SW_OK;
 }
 

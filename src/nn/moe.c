@@ -132,6 +132,10 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
                         .weight = held[SW_SLOT_ROUTER].weight->tensor,
                         .bias = sw_tensor_of(held[SW_SLOT_ROUTER].bias),
                         .correction = sw_tensor_of(held[SW_SLOT_ROUTER_CORRECTION].weight)};
+    const sw_transport_stage *transport = &module->core->stages->transport;
+
+    if (transport->enter != NULL)
+        x = transport->enter(transport->context, step, x);
     sw_routing routing = sw_route(&router, step, x);
 
     if (in[0] == NULL)

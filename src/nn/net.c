@@ -211,7 +211,7 @@ static sw_status allocate(sw_net *net, sw_parameter *p, bool trains, sw_error *e
     return status;
 }
 
-/* One expert's parameter is a view of the stack. */
+/* One expert's parameter is a view of the stack; an empty one for an expert that is elsewhere. */
 static sw_status view_of_stack(sw_net *net, sw_parameter *p, sw_error *err)
 {
     const sw_tensor *stack = p->stack->tensor;
@@ -219,11 +219,14 @@ static sw_status view_of_stack(sw_net *net, sw_parameter *p, sw_error *err)
 
     if (view == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory for a tensor", p->fqn);
+    bool is_here = p->index < stack->dims[0];
     *view = *stack;
-    view->offset += p->index * stack->strides[0];
+    view->offset += is_here ? p->index * stack->strides[0] : 0;
     view->n_dims = stack->n_dims - 1;
     memmove(view->dims, stack->dims + 1, view->n_dims * sizeof *view->dims);
     memmove(view->strides, stack->strides + 1, view->n_dims * sizeof *view->strides);
+    if (!is_here)
+        view->dims[0] = 0;
     p->tensor = view;
     return SW_OK;
 }

@@ -44,6 +44,8 @@ typedef struct sw_transport_stage {
     sw_status (*dispatch)(void *context, sw_step *step, const sw_tensor *x, const sw_routing *routing,
                           sw_dispatched *out);
     sw_tensor *(*combine)(void *context, sw_step *step, const sw_dispatched *dispatched, const sw_tensor *y);
+    /* Tokens [N, C] as the router and the experts get them; NULL: as they are. */
+    sw_tensor *(*enter)(void *context, sw_step *step, const sw_tensor *x);
     void *context;
 } sw_transport_stage;
 

@@ -5,13 +5,15 @@
 #include "rank_case.h"
 
 #include "apply/apply.h"
+#include "apply/bind.h"
 #include "apply/gradients.h"
 #include "apply/parts.h"
 #include "nn/net.h"
+#include "parallel/sequence.h"
 #include "shardwright/plan.h"
 #include "tiny_model.h"
 
-enum { BATCH = 2 };
+enum { BATCH = 2, MOST_IDS = 256 };
 
 typedef struct apply_case {
     rank_case ranks; /* its mesh is not used */
@@ -25,6 +27,9 @@ typedef struct apply_case {
     sw_gradients *gradients;
     uint64_t n_tokens;
     uint64_t vocab;
+    sw_cp_form form;
+    sw_sequence_order order;
+    sw_sequence sequence;
 } apply_case;
 
 static apply_case c;
@@ -74,8 +79,8 @@ static void fill_nets(void)
     for (uint32_t i = 0; i < c.whole->n_parameters; i++) {
         const sw_parameter *p = &c.whole->parameters[i];
         fill_whole(p, i);
-        must(sw_part_take(sw_applied_of(c.part), part_of(i), sw_tensor_data(p->tensor),
-                          sw_elem_bytes(p->dtype), sw_tensor_data(c.part->parameters[i].tensor), &err),
+        must(sw_part_take(part_of(i), sw_tensor_data(p->tensor), sw_elem_bytes(p->dtype),
+                          sw_tensor_data(c.part->parameters[i].tensor), &err),
              &err);
     }
 }
@@ -108,7 +113,9 @@ static void open_nets(const char *what, const char *axes, uint32_t ep, const sw_
     must(sw_net_allocate(c.whole, true, &err), &err);
     must(sw_net_create(&c.part, c.model, &net, &err), &err);
     must(sw_apply(&c.part, 1, c.plan, c.comm, how, &c.shards, &err), &err);
+    must(sw_bind_parallel_modules(c.part, &(sw_bind_options){.cp_form = c.form}, &err), &err);
     must(sw_net_allocate(c.part, true, &err), &err);
+    must(sw_validate_materialized_modules(c.part, &err), &err);
     must(sw_apply_gradients(&c.gradients, c.part, 1 << 16, &err), &err);
     fill_nets();
     c.vocab = c.whole->held[SW_SLOT_TOKENS].weight->dims[0];
@@ -128,28 +135,96 @@ static void close_nets(void)
 
 /* ---- both runs ---- */
 
-static const sw_tensor *tokens_by(uint64_t seed, bool are_labels)
+/* Tokens and labels of all ranks, [rows, n_tokens]. */
+static void draw(uint64_t n_rows, int32_t *ids, int32_t *labels)
 {
-    const uint64_t dims[] = {BATCH, c.n_tokens};
-    sw_tensor *ids = rank_case_whole(&c.ranks, 2, dims);
-
-    for (uint64_t i = 0; i < BATCH * c.n_tokens; i++) {
-        double x = (random_at(seed, i) + 1) / 2 * (double)c.vocab;
-        ((int32_t *)sw_tensor_data(ids))[i] = are_labels && i % 5 == 3 ? -1 : (int32_t)x % (int32_t)c.vocab;
+    for (uint64_t i = 0; i < n_rows * c.n_tokens; i++) {
+        ids[i] = (int32_t)((random_at(1, i) + 1) / 2 * (double)c.vocab) % (int32_t)c.vocab;
+        labels[i] =
+            i % 5 == 3 ? -1 : (int32_t)((random_at(2, i) + 1) / 2 * (double)c.vocab) % (int32_t)c.vocab;
     }
-    return ids;
+}
+
+/* `n_rows` rows from `first` on, in this cut of the sequence: what a pass and its loss need. */
+static const sw_tensor *cut_batch(const sw_sequence *sequence, uint32_t rank, uint64_t first, uint64_t n_rows,
+                                  sw_pass *pass)
+{
+    const uint64_t dims[] = {n_rows, sw_sequence_local(sequence)};
+    int32_t ids[MOST_IDS];
+    int32_t labels[MOST_IDS];
+    sw_tensor *tokens = rank_case_whole(&c.ranks, 2, dims);
+    sw_tensor *targets = rank_case_whole(&c.ranks, 2, dims);
+    sw_tensor *positions = rank_case_whole(&c.ranks, 2, dims);
+    sw_tensor *keys = rank_case_whole(&c.ranks, 2, dims);
+
+    assert_true((first + n_rows) * c.n_tokens <= MOST_IDS);
+    draw(first + n_rows, ids, labels);
+    const sw_batch batch = {n_rows, ids + first * c.n_tokens, labels + first * c.n_tokens, NULL};
+    const sw_batch_part part = {sw_tensor_data(tokens), sw_tensor_data(targets), sw_tensor_data(keys)};
+    sw_sequence_cut(sequence, rank, &batch, &part);
+    for (uint64_t i = 0; i < sw_tensor_elems(positions);
+         i++) { /* padding is turned by something, and not seen */
+        int32_t at = ((const int32_t *)sw_tensor_data(keys))[i];
+        ((int32_t *)sw_tensor_data(positions))[i] = at < 0 ? 0 : at;
+    }
+    *pass =
+        (sw_pass){.tokens = tokens, .positions = positions, .key_positions = keys, .n_positions = c.n_tokens};
+    return targets;
 }
 
 /* Loss and logits; gradients of the parameters are filled. */
-static double run(const sw_net *net, const sw_tensor **logits)
+static double run(const sw_net *net, const sw_sequence *sequence, uint32_t rank, uint64_t first,
+                  uint64_t n_rows, const sw_tensor **logits)
 {
-    sw_pass pass = {.tokens = tokens_by(1, false)};
+    sw_pass pass;
+    const sw_tensor *targets = cut_batch(sequence, rank, first, n_rows, &pass);
 
-    pass.positions = sw_net_positions(net, c.ranks.step, BATCH, c.n_tokens, 0);
     sw_net_forget_gradients((sw_net *)net);
-    sw_tensor *loss = sw_net_loss(net, c.ranks.step, &pass, tokens_by(2, true), 0.125, logits);
+    sw_tensor *loss = sw_net_loss(net, c.ranks.step, &pass, targets, 0.125, logits);
     rank_case_back(&c.ranks, loss, NULL);
     return number_at(c.ranks.dtype, sw_tensor_data(loss), 0);
+}
+
+static uint32_t size_of(sw_axis axis)
+{
+    return sw_mesh_axis_size(c.mesh, axis);
+}
+
+static uint32_t index_on(sw_axis axis)
+{
+    return sw_applied_of(c.part)->active.coord.at[axis];
+}
+
+static double run_whole(const sw_tensor **logits)
+{
+    sw_sequence all;
+
+    must(sw_sequence_make(&all, c.n_tokens, 1, SW_SEQUENCE_CONTIGUOUS, NULL), NULL);
+    return run(c.whole, &all, 0, 0, BATCH * size_of(SW_AXIS_DP), logits);
+}
+
+/* This rank's summand of the loss. */
+static double run_part(const sw_tensor **logits)
+{
+    must(sw_sequence_make(&c.sequence, c.n_tokens, size_of(SW_AXIS_CP), c.order, NULL), NULL);
+    double loss = run(c.part, &c.sequence, index_on(SW_AXIS_CP), BATCH * index_on(SW_AXIS_DP), BATCH, logits);
+    sw_gradients_sum(c.gradients);
+    return loss;
+}
+
+/* The logits of this rank's tokens. */
+static void compare_logits(const sw_tensor *whole, const sw_tensor *part)
+{
+    uint64_t width = whole->dims[2];
+    double scale = rank_case_scale(&c.ranks, sw_tensor_data(whole), sw_tensor_elems(whole));
+
+    for (uint64_t row = 0; row < BATCH * part->dims[1]; row++) {
+        uint64_t token = sw_sequence_token(&c.sequence, index_on(SW_AXIS_CP), row % part->dims[1]);
+        uint64_t batch = BATCH * index_on(SW_AXIS_DP) + row / part->dims[1];
+        if (token < c.n_tokens)
+            rank_case_near(&c.ranks, "logits", sw_tensor_data(part), row * width, sw_tensor_data(whole),
+                           (batch * c.n_tokens + token) * width, width, scale);
+    }
 }
 
 /* Where a parameter's gradient begins; one of several experts has a stretch of its stack's. */
@@ -169,8 +244,8 @@ static void compare_gradient(uint32_t i, double scale)
     sw_error err = {0};
 
     assert_non_null(wanted);
-    assert_true(part->tensor->storage->has_gradient);
-    must(sw_part_take(sw_applied_of(c.part), part_of(i), gradient_of(whole), width, wanted, &err), &err);
+    assert_true(part->tensor->storage->has_gradient || n == 0);
+    must(sw_part_take(part_of(i), gradient_of(whole), width, wanted, &err), &err);
     rank_case_near(&c.ranks, whole->fqn, gradient_of(part), 0, wanted, 0, n, scale);
     sw_free(wanted);
 }
@@ -189,7 +264,7 @@ static void compare_all(void)
     const sw_tensor *part = NULL;
     double largest = 0;
 
-    double loss = run(c.whole, &whole);
+    double loss = run_whole(&whole);
     double square = 0;
     for (uint32_t i = 0; i < c.whole->n_parameters; i++) {
         const sw_parameter *p = &c.whole->parameters[i];
@@ -197,20 +272,18 @@ static void compare_all(void)
         for (uint64_t k = 0; k < sw_tensor_elems(p->tensor); k++)
             square += pow(number_at(c.ranks.dtype, gradient_of(p), k), 2);
     }
-    double got = run(c.part, &part);
-    sw_gradients_sum(c.gradients);
+    double got = run_part(&part);
+    sw_all_reduce(sw_comm_group(c.comm, SW_GROUP_DP_CP), 1, SW_DTYPE_F64, &got, &got);
     assert_true(fabs(got - loss) <= c.ranks.tolerance * fabs(loss));
     if (!c.plan->loss_parallel)
-        rank_case_near(&c.ranks, "logits", sw_tensor_data(part), 0, sw_tensor_data(whole), 0,
-                       sw_tensor_elems(whole),
-                       rank_case_scale(&c.ranks, sw_tensor_data(whole), sw_tensor_elems(whole)));
+        compare_logits(whole, part);
     for (uint32_t i = 0; i < c.whole->n_parameters; i++)
         compare_gradient(i, scale_of(i, largest));
     double norm = sqrt(sw_gradients_square_sum(c.gradients, c.ranks.kernel));
     assert_true(fabs(norm - sqrt(square)) <= 10 * c.ranks.tolerance * norm);
 }
 
-static void equals_one_rank(const char *folder, const char *axes, const sw_plan_options *options)
+static void equals_one_rank(const char *folder, const char *axes, uint32_t ep, const sw_plan_options *options)
 {
     const sw_dtype dtypes[] = {SW_DTYPE_F64, SW_DTYPE_F32};
     const sw_apply_options how = {.validates = false};
@@ -218,7 +291,7 @@ static void equals_one_rank(const char *folder, const char *axes, const sw_plan_
     for (size_t i = 0; i < SW_COUNT(dtypes); i++) {
         rank_case_begin(&c.ranks, dtypes[i]);
         c.n_tokens = 7; /* which two ranks cut unevenly */
-        open_nets(folder, axes, 0, options, dtypes[i], &how);
+        open_nets(folder, axes, ep, options, dtypes[i], &how);
         compare_all();
         close_nets();
     }
@@ -272,7 +345,7 @@ static void all_of(const char *const *folders, size_t n, const sw_plan_options *
     (void)snprintf(axes, sizeof axes, "tp=%d", sw_test_ranks());
     for (size_t i = 0; i < n; i++) {
         print_message("    %s\n", folders[i]);
-        equals_one_rank(folders[i], axes, options);
+        equals_one_rank(folders[i], axes, 0, options);
     }
 }
 
@@ -307,7 +380,7 @@ static void a_step_runs_the_collectives_of_the_plan(void **state)
             count_rows(spec->lower_in, spec->n_lower_in, forward, backward);
             count_rows(spec->lower_out, spec->n_lower_out, forward, backward);
         }
-        (void)run(c.part, NULL);
+        (void)run_part(NULL);
         const sw_moves *moves = &sw_applied_of(c.part)->moves;
         for (int kind = SW_COLL_ALL_GATHER; kind < SW_COLL_SLICE; kind++) {
             assert_int_equal(moves->n_forward[kind], forward[kind]);
@@ -332,8 +405,7 @@ static void steady_steps_allocate_nothing(void **state)
     for (int i = 0; i < 3; i++) {
         rank_case_begin(&c.ranks, SW_DTYPE_F32);
         sw_alloc_fail_at(i == 2 ? 1 : 0);
-        (void)run(c.part, NULL);
-        sw_gradients_sum(c.gradients);
+        (void)run_part(NULL);
         sw_alloc_fail_at(0);
     }
     close_nets();
@@ -385,6 +457,70 @@ static void four_ranks_without_sequence_parallel_equal_one_rank(void **state)
     all_of(four, SW_COUNT(four), &options);
 }
 
+/* ---- context parallel ---- */
+
+static const char *const in_sequence[] = {"llama", "gpt2", "gemma2", "qwen2_window", "olmo2"};
+
+static void in_all_forms(const char *axes, const sw_plan_options *options)
+{
+    for (int form = 0; form < SW_CP_FORM_COUNT_; form++) {
+        for (int order = 0; order < SW_SEQUENCE_ORDER_COUNT_; order++) {
+            c.form = (sw_cp_form)form;
+            c.order = (sw_sequence_order)order;
+            for (size_t i = 0; i < SW_COUNT(in_sequence); i++) {
+                print_message("    %s %s %s\n", in_sequence[i], sw_cp_form_name(c.form), axes);
+                equals_one_rank(in_sequence[i], axes, 0, options);
+            }
+        }
+    }
+    c.form = SW_CP_GATHER;
+    c.order = SW_SEQUENCE_CONTIGUOUS;
+}
+
+static void sequences_over_cp_equal_one_rank(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    in_all_forms(sw_test_ranks() == 2 ? "cp=2" : "cp=2,tp=2", NULL);
+}
+
+/* ---- data parallel ---- */
+
+static void batches_over_dp_equal_one_rank(void **state)
+{
+    static const char *const axes[] = {[2] = "dp=2", [4] = "dp=2,tp=2", [8] = "dp=2,cp=2,tp=2"};
+
+    (void)state;
+    sw_test_need(sw_test_ranks() <= 8 && sw_test_ranks() % 2 == 0 && axes[sw_test_ranks()] != NULL,
+                 "is for 2, 4 and 8 ranks");
+    equals_one_rank("llama", axes[sw_test_ranks()], 0, NULL);
+    equals_one_rank("gpt2", axes[sw_test_ranks()], 0, NULL);
+}
+
+/* ---- expert parallel ---- */
+
+static const char *const with_experts[] = {"mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v2", "gpt_oss"};
+
+static void experts_with_an_axis_equal_one_rank(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    for (size_t i = 0; i < SW_COUNT(with_experts); i++) {
+        print_message("    %s\n", with_experts[i]);
+        equals_one_rank(with_experts[i], "ep=2", 0, NULL);
+    }
+}
+
+static void experts_over_the_dense_ranks_equal_one_rank(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    for (size_t i = 0; i < SW_COUNT(with_experts); i++) {
+        print_message("    %s\n", with_experts[i]);
+        equals_one_rank(with_experts[i], "dp=2", 2, NULL);
+    }
+}
+
 /* ---- two ranks ---- */
 
 static void families_over_tp_equal_one_rank(void **state)
@@ -422,6 +558,10 @@ int main(void)
         cmocka_unit_test(families_with_loss_parallel_equal_one_rank),
         cmocka_unit_test(fewer_key_value_heads_than_ranks_equal_one_rank),
         cmocka_unit_test(four_ranks_without_sequence_parallel_equal_one_rank),
+        cmocka_unit_test(sequences_over_cp_equal_one_rank),
+        cmocka_unit_test(batches_over_dp_equal_one_rank),
+        cmocka_unit_test(experts_with_an_axis_equal_one_rank),
+        cmocka_unit_test(experts_over_the_dense_ranks_equal_one_rank),
         cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
         cmocka_unit_test(steady_steps_allocate_nothing),
     };
