@@ -137,6 +137,7 @@ sw_status sw_attention_frame(sw_step *step, const sw_tensor *const *qkv, const s
                                .width = (size_t)q->dims[3],
                                .v_width = (size_t)qkv[2]->dims[3],
                                .scale = args->scale,
+                               .rounded_alibi = args->rounded_alibi,
                                .soft_cap = args->soft_cap,
                                .is_causal = args->is_causal,
                                .window = args->window,
