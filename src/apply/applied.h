@@ -40,7 +40,7 @@ typedef struct sw_applied_boundary {
     bool has_out_src;
     uint32_t n_deferred;
     const sw_parameter **deferred; /* biases that are added behind the exit */
-    sw_tensor *(*wrap)(void *context, const sw_module *module, struct sw_step *step, const sw_pass *pass,
+    sw_tensor *(*wrap)(void *context, const sw_module *module, sw_step *step, const sw_pass *pass,
                        const sw_tensor *const *in); /* NULL: none is needed */
 } sw_applied_boundary;
 

@@ -9,21 +9,21 @@
 
 /* ---- context parallel ---- */
 
-static sw_tensor *attend_gather(void *context, struct sw_step *step, const sw_tensor *q, const sw_tensor *k,
+static sw_tensor *attend_gather(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
                                 const sw_tensor *v, const sw_attend_args *args)
 {
     const sw_bound *b = context;
     return sw_attention_gather(step, b->group, q, k, v, args);
 }
 
-static sw_tensor *attend_ring(void *context, struct sw_step *step, const sw_tensor *q, const sw_tensor *k,
+static sw_tensor *attend_ring(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
                               const sw_tensor *v, const sw_attend_args *args)
 {
     const sw_bound *b = context;
     return sw_attention_ring(step, b->ring, q, k, v, args);
 }
 
-static sw_tensor *attend_ulysses(void *context, struct sw_step *step, const sw_tensor *q, const sw_tensor *k,
+static sw_tensor *attend_ulysses(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
                                  const sw_tensor *v, const sw_attend_args *args)
 {
     const sw_bound *b = context;
@@ -59,7 +59,7 @@ static sw_status make_cp(sw_bound *b, struct sw_applied *a, sw_error *err)
 /* ---- expert parallel ---- */
 
 /* With an axis of its own all ranks see all tokens, each for its own experts: gradients are summands. */
-static sw_tensor *enter(void *context, struct sw_step *step, const sw_tensor *x)
+static sw_tensor *enter(void *context, sw_step *step, const sw_tensor *x)
 {
     const sw_bound *b = context;
     return sw_sum_node(step, b->group, x, SW_SUM_BACKWARD);
@@ -70,7 +70,7 @@ typedef struct routed {
     const sw_tensor *weights; /* [N, k] */
 } routed;
 
-static sw_status dispatch(void *context, struct sw_step *step, const sw_tensor *x, const sw_routing *routing,
+static sw_status dispatch(void *context, sw_step *step, const sw_tensor *x, const sw_routing *routing,
                           sw_dispatched *out)
 {
     const sw_bound *b = context;
@@ -86,8 +86,7 @@ static sw_status dispatch(void *context, struct sw_step *step, const sw_tensor *
     return SW_OK;
 }
 
-static sw_tensor *combine(void *context, struct sw_step *step, const sw_dispatched *dispatched,
-                          const sw_tensor *y)
+static sw_tensor *combine(void *context, sw_step *step, const sw_dispatched *dispatched, const sw_tensor *y)
 {
     const routed *r = dispatched->plan;
 

@@ -164,7 +164,7 @@ static void count(const sw_step_list *list, uint64_t *counts)
         counts[collective_of[list->steps[i].kind]]++;
 }
 
-static sw_status run_list(struct sw_step *step, const sw_step_list *list, size_t bytes, sw_dtype dtype,
+static sw_status run_list(sw_step *step, const sw_step_list *list, size_t bytes, sw_dtype dtype,
                           const void *in, void *out, sw_error *err)
 {
     sw_stack *stack = sw_step_stack(step);
@@ -177,7 +177,7 @@ static sw_status run_list(struct sw_step *step, const sw_step_list *list, size_t
     return SW_OK;
 }
 
-static sw_status forward(void *context, struct sw_step *step, const sw_tensor *const *in, sw_tensor **out,
+static sw_status forward(void *context, sw_step *step, const sw_tensor *const *in, sw_tensor **out,
                          sw_error *err)
 {
     const sw_compiled_move *c = context;
@@ -198,7 +198,7 @@ static sw_status forward(void *context, struct sw_step *step, const sw_tensor *c
     return SW_OK;
 }
 
-static sw_status backward(void *context, struct sw_step *step, const sw_custom_back *back, sw_error *err)
+static sw_status backward(void *context, sw_step *step, const sw_custom_back *back, sw_error *err)
 {
     const sw_compiled_move *c = context;
     const sw_step_list *list = &c->made.backward;
@@ -229,7 +229,7 @@ static sw_status check_extents(const sw_compiled_move *c, const sw_tensor *x, sw
     return SW_OK;
 }
 
-sw_tensor *sw_move_run(sw_move *move, struct sw_step *step, const sw_tensor *x, sw_whole whole)
+sw_tensor *sw_move_run(sw_move *move, sw_step *step, const sw_tensor *x, sw_whole whole)
 {
     sw_compiled_move *compiled = NULL;
     sw_error err = {0};

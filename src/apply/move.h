@@ -8,10 +8,7 @@
 
 #include "apply/active.h"
 #include "dtensor/redistribution.h"
-#include "tensor/tensor.h"
-
-/* The step of a run; dtensor has steps of its own. */
-struct sw_step;
+#include "tensor/step.h"
 
 /* A transition for one shape and element type. */
 typedef struct sw_compiled_move {
@@ -57,6 +54,6 @@ typedef struct sw_whole {
 } sw_whole;
 
 /* `x` moved; NULL when the step has failed. What arrives with other extents than it should fails the step. */
-sw_tensor *sw_move_run(sw_move *move, struct sw_step *step, const sw_tensor *x, sw_whole whole);
+sw_tensor *sw_move_run(sw_move *move, sw_step *step, const sw_tensor *x, sw_whole whole);
 
 #endif

@@ -74,7 +74,7 @@ static sw_status make_part(sw_applied *a, const sw_tensor_layout *layout, vocabu
     return SW_OK;
 }
 
-static sw_tensor *look_up(void *context, struct sw_step *step, const sw_tensor *ids, const sw_tensor *weight)
+static sw_tensor *look_up(void *context, sw_step *step, const sw_tensor *ids, const sw_tensor *weight)
 {
     const vocabulary *v = context;
     return sw_op_embedding_part(step, ids, weight, (int64_t)v->part.first);
@@ -95,7 +95,7 @@ static sw_status bind_table(sw_applied *a, sw_error *err)
 
 /* ---- the loss ---- */
 
-static sw_tensor *lose(void *context, struct sw_step *step, const sw_tensor *logits, const sw_tensor *targets,
+static sw_tensor *lose(void *context, sw_step *step, const sw_tensor *logits, const sw_tensor *targets,
                        double factor)
 {
     const vocabulary *v = context;
@@ -130,8 +130,7 @@ typedef struct statistic {
     } norms[4];
 } statistic;
 
-static sw_tensor *sum_squares(void *context, struct sw_step *step, const sw_tensor *sums,
-                              const sw_parameter *weight)
+static sw_tensor *sum_squares(void *context, sw_step *step, const sw_tensor *sums, const sw_parameter *weight)
 {
     const statistic *s = context;
 

@@ -5,17 +5,16 @@
 #include "apply/applied.h"
 
 /* NULL: nothing moves, nothing is added, nothing is checked. */
-typedef sw_tensor *sw_apply_wrap(void *context, const sw_module *module, struct sw_step *step,
-                                 const sw_pass *pass, const sw_tensor *const *in);
+typedef sw_tensor *sw_apply_wrap(void *context, const sw_module *module, sw_step *step, const sw_pass *pass,
+                                 const sw_tensor *const *in);
 sw_apply_wrap *sw_apply_wrap_of(const sw_applied_boundary *boundary);
 
 /* Production: moves and the class's own forward, nothing else. */
 sw_apply_wrap sw_apply_wrap_production;
 
 /* The pieces that every way of wrapping has. */
-void sw_apply_enter(const sw_applied_boundary *b, struct sw_step *step, const sw_pass *pass,
+void sw_apply_enter(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
                     const sw_tensor *const *in, const sw_tensor **moved);
-sw_tensor *sw_apply_leave(const sw_applied_boundary *b, struct sw_step *step, const sw_pass *pass,
-                          sw_tensor *y);
+sw_tensor *sw_apply_leave(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass, sw_tensor *y);
 
 #endif

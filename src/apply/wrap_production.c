@@ -7,15 +7,14 @@ static sw_whole whole_of(const sw_applied_boundary *b, const sw_pass *pass)
     return (sw_whole){.tokens = pass->tokens->dims[1] * n_cp, .width = b->width};
 }
 
-void sw_apply_enter(const sw_applied_boundary *b, struct sw_step *step, const sw_pass *pass,
+void sw_apply_enter(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
                     const sw_tensor *const *in, const sw_tensor **moved)
 {
     for (uint32_t i = 0; b->module->class->arguments[i] != NULL; i++)
         moved[i] = b->in[i] == NULL ? in[i] : sw_move_run(b->in[i], step, in[i], whole_of(b, pass));
 }
 
-sw_tensor *sw_apply_leave(const sw_applied_boundary *b, struct sw_step *step, const sw_pass *pass,
-                          sw_tensor *y)
+sw_tensor *sw_apply_leave(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass, sw_tensor *y)
 {
     if (b->out != NULL)
         y = sw_move_run(b->out, step, y, whole_of(b, pass));
@@ -24,7 +23,7 @@ sw_tensor *sw_apply_leave(const sw_applied_boundary *b, struct sw_step *step, co
     return y;
 }
 
-sw_tensor *sw_apply_wrap_production(void *context, const sw_module *module, struct sw_step *step,
+sw_tensor *sw_apply_wrap_production(void *context, const sw_module *module, sw_step *step,
                                     const sw_pass *pass, const sw_tensor *const *in)
 {
     const sw_applied_boundary *b = context;

@@ -416,6 +416,12 @@ static void steady_steps_allocate_nothing(void **state)
 #define SIZES(more)                                                                                          \
     "'num_hidden_layers': 2, 'vocab_size': 29, 'hidden_size': 16, 'max_position_embeddings': 32, " more
 
+#define MIXTRAL                                                                                              \
+    "'architectures': ['MixtralForCausalLM'], 'model_type': 'mixtral', 'rms_norm_eps': 1e-5, 'hidden_act': " \
+    "'silu', " SIZES("'num_attention_heads': 4, 'num_key_value_heads': 1, 'intermediate_size': 24, "         \
+                     "'num_local_experts': 4, "                                                              \
+                     "'num_experts_per_tok': 2")
+
 /* Key/value heads that are fewer than ranks, apart, fused, alone; uneven vocabularies; experts cut inside. */
 static const char *const four[] = {
     "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'rms_norm_eps': 1e-5, 'hidden_act': "
@@ -427,10 +433,7 @@ static const char *const four[] = {
     "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24"),
     "'architectures': ['Olmo2ForCausalLM'], 'model_type': 'olmo2', 'rms_norm_eps': 1e-5, 'hidden_act': "
     "'silu', " SIZES("'num_attention_heads': 8, 'num_key_value_heads': 2, 'intermediate_size': 24"),
-    "'architectures': ['MixtralForCausalLM'], 'model_type': 'mixtral', 'rms_norm_eps': 1e-5, 'hidden_act': "
-    "'silu', " SIZES("'num_attention_heads': 4, 'num_key_value_heads': 1, 'intermediate_size': 24, "
-                     "'num_local_experts': 4, "
-                     "'num_experts_per_tok': 2"),
+    MIXTRAL,
     "'architectures': ['GPT2LMHeadModel'], 'model_type': 'gpt2', 'n_embd': 16, 'n_layer': 2, 'n_head': 4, "
     "'n_positions': 32, 'n_inner': 32, 'vocab_size': 29, 'activation_function': 'gelu_new', "
     "'layer_norm_epsilon': 1e-5",
@@ -459,7 +462,7 @@ static void four_ranks_without_sequence_parallel_equal_one_rank(void **state)
 
 /* ---- context parallel ---- */
 
-static const char *const in_sequence[] = {"llama", "gpt2", "gemma2", "qwen2_window", "olmo2"};
+static const char *const in_sequence[] = {"llama", "gpt2", "gemma2", "falcon_alibi", "qwen2_window", "olmo2"};
 
 static void in_all_forms(const char *axes, const sw_plan_options *options)
 {
@@ -501,24 +504,52 @@ static void batches_over_dp_equal_one_rank(void **state)
 
 static const char *const with_experts[] = {"mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v2", "gpt_oss"};
 
-static void experts_with_an_axis_equal_one_rank(void **state)
+/* Meshes by the number of ranks, with the size of a derived ep. */
+typedef struct expert_mesh {
+    int ranks;
+    const char *axes;
+    uint32_t ep;
+} expert_mesh;
+
+static const expert_mesh expert_meshes[] = {
+    {2, "ep=2",      0},
+    {2, "dp=2",      2},
+    {2, "tp=2",      2},
+    {4, "cp=2,ep=2", 0},
+    {4, "dp=2,tp=2", 2},
+    {4, "cp=2,tp=2", 2},
+};
+
+static void experts_over(const sw_plan_options *options)
 {
-    (void)state;
-    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
-    for (size_t i = 0; i < SW_COUNT(with_experts); i++) {
-        print_message("    %s\n", with_experts[i]);
-        equals_one_rank(with_experts[i], "ep=2", 0, NULL);
+    if (sw_test_ranks() == 4) {
+        equals_one_rank(MIXTRAL, "ep=2,tp=2", 0, options);
+        equals_one_rank("deepseek_v2", "ep=2,tp=2", 0, options);
+    }
+    for (size_t m = 0; m < SW_COUNT(expert_meshes); m++) {
+        for (size_t i = 0; i < SW_COUNT(with_experts) && expert_meshes[m].ranks == sw_test_ranks(); i++) {
+            print_message("    %s %s ep %d\n", with_experts[i], expert_meshes[m].axes,
+                          (int)expert_meshes[m].ep);
+            equals_one_rank(with_experts[i], expert_meshes[m].axes, expert_meshes[m].ep, options);
+        }
     }
 }
 
-static void experts_over_the_dense_ranks_equal_one_rank(void **state)
+static void experts_over_ranks_equal_one_rank(void **state)
 {
     (void)state;
-    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
-    for (size_t i = 0; i < SW_COUNT(with_experts); i++) {
-        print_message("    %s\n", with_experts[i]);
-        equals_one_rank(with_experts[i], "dp=2", 2, NULL);
-    }
+    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    experts_over(NULL);
+}
+
+static void experts_over_ranks_without_sequence_parallel_equal_one_rank(void **state)
+{
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    options.no_sequence_parallel = true;
+    experts_over(&options);
 }
 
 /* ---- two ranks ---- */
@@ -560,8 +591,8 @@ int main(void)
         cmocka_unit_test(four_ranks_without_sequence_parallel_equal_one_rank),
         cmocka_unit_test(sequences_over_cp_equal_one_rank),
         cmocka_unit_test(batches_over_dp_equal_one_rank),
-        cmocka_unit_test(experts_with_an_axis_equal_one_rank),
-        cmocka_unit_test(experts_over_the_dense_ranks_equal_one_rank),
+        cmocka_unit_test(experts_over_ranks_equal_one_rank),
+        cmocka_unit_test(experts_over_ranks_without_sequence_parallel_equal_one_rank),
         cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
         cmocka_unit_test(steady_steps_allocate_nothing),
     };
