@@ -65,8 +65,7 @@ typedef struct sw_applied {
     uint32_t n_boundaries;
     sw_applied_stages *stages;
     uint32_t n_stages;
-    struct sw_bound *bound; /* apply/bound.h */
-    uint32_t n_bound;
+    struct sw_bound *bound; /* apply/bound.h; NULL: nothing */
     struct sw_ring *ring;
     sw_stages loss; /* of the net, when has_loss */
     bool has_loss;

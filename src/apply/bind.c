@@ -6,6 +6,7 @@
 
 #include "apply/applied.h"
 #include "apply/bound.h"
+#include "apply/injection.h"
 #include "base/glob.h"
 #include "base/status.h"
 
@@ -32,28 +33,15 @@ static sw_status spec_of(const sw_module *module, const sw_parallel_module *name
 typedef struct binder {
     sw_applied *applied;
     const sw_bind_options *options;
-    sw_bound *bound; /* what the first pass has prepared */
-    uint32_t n;
-    uint32_t capacity;
+    sw_bound *prepared; /* by the first pass */
     sw_error *err;
 } binder;
 
-static const sw_bound *bound_before(const binder *b, const sw_module *module)
+static const sw_bound *find(const sw_bound *first, const sw_module *module)
 {
-    for (uint32_t i = 0; i < b->applied->n_bound; i++) {
-        if (b->applied->bound[i].module == module)
-            return &b->applied->bound[i];
-    }
-    return NULL;
-}
-
-static bool is_prepared(const binder *b, const sw_module *module)
-{
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (b->bound[i].module == module)
-            return true;
-    }
-    return false;
+    while (first != NULL && first->module != module)
+        first = first->next;
+    return first;
 }
 
 static sw_parallel_context context_of(const binder *b, const sw_module *module)
@@ -72,17 +60,18 @@ static sw_parallel_context context_of(const binder *b, const sw_module *module)
 
 static sw_status prepare(binder *b, sw_module *module, const sw_parallel_spec *spec, const sw_spec *sharding)
 {
-    const sw_bound *before = bound_before(b, module);
+    const sw_bound *before = find(b->applied->bound, module);
     sw_parallel_context context = context_of(b, module);
 
     if (spec->kind == SW_BINDING_NONE)
         return SW_OK;
     if (sharding != NULL)
         context.sharding = sharding;
-    if (before != NULL && sw_parallel_spec_equal(&before->spec, spec) &&
-        before->form == b->options->cp_form && module->stages == &before->stages)
+    sw_cp_form form = sw_injected_form(context.owner, b->options->cp_form);
+    if (before != NULL && sw_parallel_spec_equal(&before->spec, spec) && before->form == form &&
+        module->stages == &before->stages)
         return SW_OK;
-    if (before != NULL || is_prepared(b, module))
+    if (before != NULL || find(b->prepared, module) != NULL)
         return SW_FAIL(b->err, SW_E_PLAN, "bind a module once", "%s already has a communication owner",
                        module->fqn);
     sw_status status = sw_validate_parallel_module(module, spec, &context, b->err);
@@ -90,8 +79,11 @@ static sw_status prepare(binder *b, sw_module *module, const sw_parallel_spec *s
         sw_error_context(b->err, "%s", module->fqn);
         return status;
     }
-    sw_bound *bound = &b->bound[b->n++];
-    *bound = (sw_bound){.module = module, .spec = *spec, .form = b->options->cp_form};
+    sw_bound *bound = sw_arena_zero(b->applied->arena, 1, sizeof *bound);
+    if (bound == NULL)
+        return sw_arena_fail(b->applied->arena, "bindings", b->err);
+    *bound = (sw_bound){.next = b->prepared, .module = module, .spec = *spec, .form = form};
+    b->prepared = bound;
     return sw_bound_make(bound, b->applied, b->err);
 }
 
@@ -135,11 +127,6 @@ static sw_status prepare_requested(binder *b, const sw_native_request *request)
 
 static sw_status prepare_all(binder *b)
 {
-    const sw_net *net = b->applied->net;
-
-    b->bound = sw_arena_zero(b->applied->arena, net->n_modules, sizeof *b->bound);
-    if (b->bound == NULL)
-        return sw_arena_fail(b->applied->arena, "bindings", b->err);
     SW_TRY(prepare_named(b));
     for (uint32_t i = 0; i < b->options->n_requests; i++)
         SW_TRY(prepare_requested(b, &b->options->requests[i]));
@@ -151,12 +138,13 @@ static sw_status prepare_all(binder *b)
 /* Cannot fail: every class was seen to have stages. */
 static void bind_all(binder *b)
 {
-    for (uint32_t i = 0; i < b->n; i++)
-        SW_IGNORE(b->bound[i].module->class->bind_parallel(b->bound[i].module, &b->bound[i].stages, NULL));
-    if (b->n == 0)
-        return;
-    b->applied->bound = b->bound;
-    b->applied->n_bound = b->n;
+    while (b->prepared != NULL) {
+        sw_bound *bound = b->prepared;
+        b->prepared = bound->next;
+        SW_IGNORE(bound->module->class->bind_parallel(bound->module, &bound->stages, NULL));
+        bound->next = b->applied->bound;
+        b->applied->bound = bound;
+    }
 }
 
 sw_status sw_bind_parallel_modules(sw_net *net, const sw_bind_options *options, sw_error *err)
@@ -182,8 +170,7 @@ sw_status sw_validate_materialized_modules(const sw_net *net, sw_error *err)
                            "%s: the plan spreads it over %s and it is not bound", a->plan->parallel[i].fqn,
                            a->plan->parallel[i].kind);
     }
-    for (uint32_t i = 0; a != NULL && i < a->n_bound; i++) {
-        const sw_bound *bound = &a->bound[i];
+    for (const sw_bound *bound = a == NULL ? NULL : a->bound; bound != NULL; bound = bound->next) {
         if (bound->spec.validate_materialized != NULL)
             SW_TRY(bound->spec.validate_materialized(bound->module, err));
     }

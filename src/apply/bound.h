@@ -6,6 +6,7 @@
 #include "parallel/experts.h"
 
 typedef struct sw_bound {
+    struct sw_bound *next;
     sw_module *module;
     sw_parallel_spec spec;
     sw_cp_form form;

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "apply/injection.h"
 #include "apply/phases.h"
 #include "apply/special.h"
 #include "base/status.h"
@@ -42,30 +43,11 @@ static sw_status check_inputs(const sw_spec *spec, const sw_module *module, cons
     return SW_OK;
 }
 
-/* ---- what is injected ---- */
-
-static sw_status check_injection(const sw_spec *spec, sw_error *err)
-{
-    if (spec->inner_target != NULL && spec->inner_wrapper == NULL)
-        return SW_FAIL(err, SW_E_PLAN, "add 'inner_wrapper: NAME' to its override",
-                       "%s: inner_target '%.64s' without inner_wrapper", spec->fqn, spec->inner_target);
-    if (spec->inner_wrapper != NULL && spec->inner_target == NULL)
-        return SW_FAIL(err, SW_E_PLAN, "add 'inner_target: self' to its override",
-                       "%s: inner_wrapper '%.64s' without inner_target", spec->fqn, spec->inner_wrapper);
-    if (spec->inner_wrapper != NULL && spec->region_dispatch < 0)
-        return SW_FAIL(err, SW_E_PLAN, "add 'region_dispatch: false' to its override",
-                       "%s: inner_wrapper '%.64s' without region_dispatch", spec->fqn, spec->inner_wrapper);
-    if (spec->region_dispatch > 0 && spec->inner_wrapper == NULL && spec->local_compute == NULL)
-        return SW_FAIL(err, SW_E_PLAN, "leave region_dispatch out",
-                       "%s: region_dispatch is true and nothing is injected", spec->fqn);
-    return SW_OK;
-}
-
 static sw_status check_spec(const sw_applied *a, const sw_spec *spec, sw_error *err)
 {
     const sw_module *module = sw_apply_module(a, spec);
 
-    SW_TRY(check_injection(spec, err));
+    SW_TRY(sw_apply_check_injection(a, spec, err));
     if (module == NULL)
         return needs_module(spec) && spec->n_params > 0
                    ? SW_FAIL(err, SW_E_PLAN, "this boundary can be planned but not run",

@@ -185,17 +185,66 @@ static void an_inner_target_without_wrapper_is_refused(void **state)
 static void an_inner_wrapper_without_target_is_refused(void **state)
 {
     (void)state;
-    spec_of(ATTENTION)->inner_wrapper = "sdpa_qkv";
-    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'sdpa_qkv' without inner_target");
+    spec_of(ATTENTION)->inner_wrapper = "cp_ring";
+    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'cp_ring' without inner_target");
+}
+
+static void wrap_attention(const char *name, const char *target, int8_t region_dispatch)
+{
+    spec_of(ATTENTION)->inner_wrapper = name;
+    spec_of(ATTENTION)->inner_target = target;
+    spec_of(ATTENTION)->region_dispatch = region_dispatch;
+}
+
+static void a_wrapper_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    wrap_attention("sdpa_moon", "self", 0);
+    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'sdpa_moon' can be planned but not run");
 }
 
 static void an_injection_without_region_dispatch_is_refused(void **state)
 {
     (void)state;
-    spec_of(ATTENTION)->inner_wrapper = "sdpa_qkv";
-    spec_of(ATTENTION)->inner_target = "self";
-    spec_of(ATTENTION)->region_dispatch = -1;
-    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'sdpa_qkv' without region_dispatch");
+    wrap_attention("cp_ring", "self", -1);
+    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'cp_ring' without region_dispatch: false");
+}
+
+static void a_wrapper_for_cp_without_cp_is_refused(void **state)
+{
+    (void)state;
+    wrap_attention("cp_ring", "self", 0);
+    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'cp_ring' on a mesh without cp");
+}
+
+static void a_wrapper_round_a_child_says_what_comes_out(void **state)
+{
+    (void)state;
+    plan->cp = 2;
+    spec_of("model.layers.0.self_attn")->needs_cp_attn = false;
+    wrap_attention("cp_ring", "core", 0);
+    refuses(SW_E_PLAN, ATTENTION ": inner_wrapper 'cp_ring' round 'core' without inner_out_src");
+}
+
+static void a_compute_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    spec_of(ATTENTION)->local_compute = "by_hand";
+    refuses(SW_E_PLAN, ATTENTION ": local_compute 'by_hand' can be planned but not run");
+}
+
+static void attention_over_cp_that_nobody_binds_is_refused(void **state)
+{
+    (void)state;
+    plan->cp = 2;
+    refuses(SW_E_PLAN, ".self_attn: nobody brings the keys and values of cp=2 ranks together");
+}
+
+static void experts_that_nobody_binds_are_refused(void **state)
+{
+    (void)state;
+    spec_of("model.layers.1.mlp")->ep_size = 2;
+    refuses(SW_E_PLAN, "model.layers.1.mlp: nobody takes tokens to the experts of ep=2 ranks");
 }
 
 static void a_dispatch_without_injection_is_refused(void **state)
@@ -350,7 +399,13 @@ int main(void)
         TEST(stages_of_a_pipeline_are_refused),
         TEST(an_inner_target_without_wrapper_is_refused),
         TEST(an_inner_wrapper_without_target_is_refused),
+        TEST(a_wrapper_that_is_not_there_is_refused),
         TEST(an_injection_without_region_dispatch_is_refused),
+        TEST(a_wrapper_for_cp_without_cp_is_refused),
+        TEST(a_wrapper_round_a_child_says_what_comes_out),
+        TEST(a_compute_that_is_not_there_is_refused),
+        TEST(attention_over_cp_that_nobody_binds_is_refused),
+        TEST(experts_that_nobody_binds_are_refused),
         TEST(a_dispatch_without_injection_is_refused),
         TEST(a_special_handler_that_is_not_there_is_refused),
         TEST(a_boundary_that_the_net_lacks_is_refused),
