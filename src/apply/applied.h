@@ -35,6 +35,8 @@ typedef struct sw_applied_boundary {
     sw_module *module;
     sw_move *in[SW_MODULE_MAX_INPUTS]; /* NULL: as it comes */
     sw_move *out;
+    sw_placement in_src[SW_MODULE_MAX_INPUTS][SW_GRID_MAX_AXES];
+    bool has_in[SW_MODULE_MAX_INPUTS];
     uint64_t width; /* of the whole output's last dim */
     sw_placement out_src[SW_GRID_MAX_AXES];
     bool has_out_src;

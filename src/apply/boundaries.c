@@ -75,7 +75,7 @@ static sw_status make_input(sw_applied *a, sw_applied_boundary *b, uint32_t i, s
 {
     const char *name = input_name(b->spec, b->module, i);
     bool is_outside = b->module == a->net->embedding || b->module == a->net->positions;
-    sw_placement from[SW_GRID_MAX_AXES];
+    sw_placement from[SW_GRID_MAX_AXES] = {{0}};
     sw_placement to[SW_GRID_MAX_AXES];
 
     if (name == NULL)
@@ -84,6 +84,8 @@ static sw_status make_input(sw_applied *a, sw_applied_boundary *b, uint32_t i, s
     places_of(a, entry_of(&b->spec->in_dst, name), to);
     if (is_outside)
         outside_places(a, from);
+    memcpy(b->in_src[i], from, sizeof from);
+    b->has_in[i] = true;
     uint32_t split = is_outside ? 0 : split_of(a, b->spec, name);
     SW_TRY(sw_moves_find(&a->moves, from, to, split, &b->in[i], err));
     sw_status status = b->in[i] == NULL ? SW_OK : sw_move_check(b->in[i], is_outside ? 2 : 3, err);

@@ -77,14 +77,6 @@ static sw_status load(loading *l, const sw_net *net, const char *path)
 
 /* ---- all of it ---- */
 
-void sw_apply_layouts(sw_net *net)
-{
-    sw_applied *a = sw_applied_of(net);
-
-    for (uint32_t i = 0; a != NULL && a->validates && i < a->n_parameters; i++)
-        a->parameters[i].parameter->tensor->layout = &a->parameters[i].layout;
-}
-
 sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, uint64_t *n_bytes,
                         sw_error *err)
 {
@@ -99,7 +91,5 @@ sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, 
     sw_free(l.stage);
     if (n_bytes != NULL)
         *n_bytes = l.n_bytes;
-    if (status == SW_OK)
-        sw_apply_layouts(net);
     return status;
 }

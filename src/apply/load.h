@@ -14,10 +14,4 @@
 sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, uint64_t *n_bytes,
                         sw_error *err);
 
-/*
- * In validate mode parameters carry their layouts from here on, which loading does too. After memory was
- * taken.
- */
-void sw_apply_layouts(sw_net *net);
-
 #endif

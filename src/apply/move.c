@@ -108,13 +108,13 @@ static sw_status compile_for(sw_compiled_move **out, const sw_move *move, sw_dty
     return SW_OK;
 }
 
-/* Extents over all ranks: what is not cut is here. */
-static void whole_dims(const sw_move *move, const sw_tensor *x, sw_whole whole, uint64_t *dims)
+void sw_apply_whole_dims(const sw_grid *grid, const sw_placement *places, const sw_tensor *x, sw_whole whole,
+                         uint64_t *dims)
 {
     memcpy(dims, x->dims, x->n_dims * sizeof *dims);
-    for (uint32_t a = 0; a < move->moves->active->grid.n_axes; a++) {
+    for (uint32_t a = 0; a < grid->n_axes; a++) {
         uint32_t dim = 0;
-        if (move->from[a].kind != SW_PLACE_SHARD || !sw_placement_dim(&move->from[a], x->n_dims, &dim))
+        if (places[a].kind != SW_PLACE_SHARD || !sw_placement_dim(&places[a], x->n_dims, &dim))
             continue;
         if (dim == 1)
             dims[dim] = whole.tokens;
@@ -130,7 +130,7 @@ static sw_status compiled_for(sw_compiled_move **out, sw_move *move, const sw_te
     uint64_t dims[SW_TENSOR_MAX_DIMS];
     sw_compiled_move **link = &move->compiled;
 
-    whole_dims(move, x, whole, dims);
+    sw_apply_whole_dims(&move->moves->active->grid, move->from, x, whole, dims);
     for (; *link != NULL; link = &(*link)->next) {
         const sw_compiled_move *c = *link;
         if (c->dtype == sw_tensor_dtype(x) && c->made.from.n_dims == x->n_dims &&

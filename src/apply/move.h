@@ -53,6 +53,10 @@ typedef struct sw_whole {
     uint64_t width;  /* the last dim */
 } sw_whole;
 
+/* Extents over all ranks of `x`, which lies as `places` say: what is not cut is here. */
+void sw_apply_whole_dims(const sw_grid *grid, const sw_placement *places, const sw_tensor *x, sw_whole whole,
+                         uint64_t *dims);
+
 /* `x` moved; NULL when the step has failed. What arrives with other extents than it should fails the step. */
 sw_tensor *sw_move_run(sw_move *move, sw_step *step, const sw_tensor *x, sw_whole whole);
 

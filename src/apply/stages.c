@@ -11,6 +11,7 @@
 #include "dtensor/share.h"
 #include "parallel/collective_node.h"
 #include "parallel/loss.h"
+#include "parallel/node.h"
 
 sw_stages *sw_applied_stages_of(sw_applied *applied, sw_module *module)
 {
@@ -130,6 +131,21 @@ typedef struct statistic {
     } norms[4];
 } statistic;
 
+/* The layout of what was P over tp, in validate mode. */
+static const sw_tensor_layout *summed(sw_step *step, const sw_tensor_layout *layout)
+{
+    sw_tensor_layout *made = sw_node_context(step, sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    *made = *layout;
+    for (uint32_t k = 0; k < made->grid.n_axes; k++) {
+        if (made->grid.axis[k] == SW_AXIS_TP)
+            made->is_summed[k] = false;
+    }
+    return made;
+}
+
 static sw_tensor *sum_squares(void *context, sw_step *step, const sw_tensor *sums, const sw_parameter *weight)
 {
     const statistic *s = context;
@@ -138,7 +154,10 @@ static sw_tensor *sum_squares(void *context, sw_step *step, const sw_tensor *sum
         if (s->norms[i].weight == weight && s->norms[i].replicas > 1)
             sums = sw_op_scale(step, sums, 1.0 / s->norms[i].replicas);
     }
-    return sw_sum_node(step, s->group, sums, SW_SUM_BOTH);
+    sw_tensor *all = sw_sum_node(step, s->group, sums, SW_SUM_BOTH);
+    if (all != NULL && sums->layout != NULL)
+        all->layout = summed(step, sums->layout);
+    return all;
 }
 
 static sw_status add_norm(sw_applied *a, const sw_spec *spec, const sw_inner *inner, statistic *s,

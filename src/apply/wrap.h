@@ -9,8 +9,14 @@ typedef sw_tensor *sw_apply_wrap(void *context, const sw_module *module, sw_step
                                  const sw_tensor *const *in);
 sw_apply_wrap *sw_apply_wrap_of(const sw_applied_boundary *boundary);
 
+/* Validate: the same, and what comes and goes is compared with the contract. */
+sw_apply_wrap sw_apply_wrap_validate;
+
 /* Production: moves and the class's own forward, nothing else. */
 sw_apply_wrap sw_apply_wrap_production;
+
+/* Extents of the whole that a contract's cuts need. */
+sw_whole sw_apply_whole(const sw_applied_boundary *b, const sw_pass *pass);
 
 /* The pieces that every way of wrapping has. */
 void sw_apply_enter(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,

@@ -136,6 +136,22 @@ static void clip(heads *h)
     h->v = sw_op_clamp(h->step, h->v, limit);
 }
 
+/* In validate mode: the layout of numbers that each row of `x` has one of, whole where rows are cut. */
+static const sw_tensor_layout *layout_of_rows(sw_step *step, const sw_tensor_layout *x)
+{
+    sw_tensor_layout *made = x == NULL ? NULL : sw_stack_take(sw_step_stack(step), sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    *made = *x;
+    made->n_dims--;
+    for (uint32_t k = 0; k < made->grid.n_axes; k++) {
+        if (made->on[k].kind == SW_PLACE_SHARD && made->on[k].dim == (int32_t)made->n_dims)
+            made->on[k] = (sw_placement){SW_PLACE_REPLICATE, 0, NULL};
+    }
+    return made;
+}
+
 /* A factor a column, which is what is left of a norm when the sums of squares are 0 and eps is 1. */
 static const sw_tensor *scale_columns(sw_step *step, const sw_tensor *x, const sw_tensor *weight)
 {
@@ -144,6 +160,7 @@ static const sw_tensor *scale_columns(sw_step *step, const sw_tensor *x, const s
 
     if (sums == NULL)
         return NULL;
+    sums->layout = layout_of_rows(step, x->layout);
     memset(sw_tensor_data(sums), 0, (size_t)sw_tensor_elems(sums) * sw_elem_bytes(sw_tensor_dtype(sums)));
     return sw_op_rms_by_sums(step, x, sums, weight, &args);
 }

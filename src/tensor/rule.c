@@ -129,6 +129,8 @@ static bool goes_with_cut(rule *r, uint32_t i, dim_key key, bool output_has_it)
     if (dim >= 0) {
         if (kind == SW_PLACE_SHARD && layout_of(r, i)->on[r->axis].dim == dim)
             return true;
+        if (kind == SW_PLACE_REPLICATE && layout_of(r, i)->dims[dim] == 1)
+            return true; /* its one row serves all rows of the others */
         return explain(r, i, "would have to be cut over the same dim");
     }
     if (kind == SW_PLACE_SHARD)

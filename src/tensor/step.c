@@ -80,6 +80,12 @@ sw_status sw_step_fail(sw_step *step, sw_status status, const sw_error *err)
     return status;
 }
 
+void sw_step_fail_in(sw_step *step, const char *where)
+{
+    if (step->status != SW_OK)
+        sw_error_context(&step->error, "%s", where);
+}
+
 sw_stack *sw_step_stack(sw_step *step)
 {
     return step->stack;

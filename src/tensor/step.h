@@ -29,6 +29,9 @@ sw_status sw_step_status(const sw_step *step, sw_error *err);
 /* Note a failure, unless there is one; `err` was filled by whoever failed. Returns the status. */
 sw_status sw_step_fail(sw_step *step, sw_status status, const sw_error *err);
 
+/* Put "where: " in front of what the failure says, if there is one. */
+void sw_step_fail_in(sw_step *step, const char *where);
+
 sw_stack *sw_step_stack(sw_step *step);
 sw_kernel *sw_step_kernel(const sw_step *step);
 

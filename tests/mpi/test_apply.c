@@ -8,6 +8,7 @@
 #include "apply/bind.h"
 #include "apply/gradients.h"
 #include "apply/parts.h"
+#include "apply/validate.h"
 #include "nn/net.h"
 #include "parallel/sequence.h"
 #include "shardwright/plan.h"
@@ -27,6 +28,7 @@ typedef struct apply_case {
     sw_gradients *gradients;
     uint64_t n_tokens;
     uint64_t vocab;
+    bool validates;
     sw_cp_form form;
     sw_sequence_order order;
     sw_sequence sequence;
@@ -116,6 +118,7 @@ static void open_nets(const char *what, const char *axes, uint32_t ep, const sw_
     must(sw_bind_parallel_modules(c.part, &(sw_bind_options){.cp_form = c.form}, &err), &err);
     must(sw_net_allocate(c.part, true, &err), &err);
     must(sw_validate_materialized_modules(c.part, &err), &err);
+    must(sw_apply_layouts(c.part, &err), &err);
     must(sw_apply_gradients(&c.gradients, c.part, 1 << 16, &err), &err);
     fill_nets();
     c.vocab = c.whole->held[SW_SLOT_TOKENS].weight->dims[0];
@@ -179,7 +182,12 @@ static double run(const sw_net *net, const sw_sequence *sequence, uint32_t rank,
     sw_pass pass;
     const sw_tensor *targets = cut_batch(sequence, rank, first, n_rows, &pass);
 
+    pass.tokens = sw_apply_tokens(net, c.ranks.step, pass.tokens);
+    pass.positions = sw_apply_tokens(net, c.ranks.step, pass.positions);
+    pass.key_positions = sw_apply_tokens(net, c.ranks.step, pass.key_positions);
+    targets = sw_apply_tokens(net, c.ranks.step, targets);
     sw_net_forget_gradients((sw_net *)net);
+    sw_step_validate(c.ranks.step, sw_applied_of(net) != NULL && sw_applied_of(net)->validates);
     sw_tensor *loss = sw_net_loss(net, c.ranks.step, &pass, targets, 0.125, logits);
     rank_case_back(&c.ranks, loss, NULL);
     return number_at(c.ranks.dtype, sw_tensor_data(loss), 0);
@@ -286,7 +294,7 @@ static void compare_all(void)
 static void equals_one_rank(const char *folder, const char *axes, uint32_t ep, const sw_plan_options *options)
 {
     const sw_dtype dtypes[] = {SW_DTYPE_F64, SW_DTYPE_F32};
-    const sw_apply_options how = {.validates = false};
+    const sw_apply_options how = {.validates = c.validates};
 
     for (size_t i = 0; i < SW_COUNT(dtypes); i++) {
         rank_case_begin(&c.ranks, dtypes[i]);
@@ -552,6 +560,26 @@ static void experts_over_ranks_without_sequence_parallel_equal_one_rank(void **s
     experts_over(&options);
 }
 
+/* ---- validate mode ---- */
+
+static void validate_mode_finds_no_mismatch_and_the_same_numbers(void **state)
+{
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    c.validates = true;
+    all_of(two, SW_COUNT(two), NULL);
+    options.no_sequence_parallel = true;
+    options.loss_parallel = true;
+    all_of(two, SW_COUNT(two), &options);
+    for (size_t i = 0; i < SW_COUNT(in_sequence); i++)
+        equals_one_rank(in_sequence[i], "cp=2", 0, NULL);
+    for (size_t i = 0; i < SW_COUNT(with_experts); i++)
+        equals_one_rank(with_experts[i], "ep=2", 0, NULL);
+    c.validates = false;
+}
+
 /* ---- two ranks ---- */
 
 static void families_over_tp_equal_one_rank(void **state)
@@ -593,6 +621,7 @@ int main(void)
         cmocka_unit_test(batches_over_dp_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_without_sequence_parallel_equal_one_rank),
+        cmocka_unit_test(validate_mode_finds_no_mismatch_and_the_same_numbers),
         cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
         cmocka_unit_test(steady_steps_allocate_nothing),
     };

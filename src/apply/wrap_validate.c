@@ -1,0 +1,95 @@
+/*
+ * The wrap of validate mode (apply/wrap.h): tensors carry layouts, every operation inside checks its rule,
+ * and what comes in and out is compared with the contract. A region that the plan declares opaque computes on
+ * local tensors and is believed what it declares.
+ */
+#include <string.h>
+
+#include "apply/wrap.h"
+#include "base/status.h"
+
+/* The layout of `x` as a contract has it; NULL when the step has failed. */
+static const sw_tensor_layout *layout_by(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
+                                         const sw_tensor *x, const sw_placement *places)
+{
+    const sw_active *active = &b->applied->active;
+    sw_tensor_layout *made = sw_stack_take(sw_step_stack(step), sizeof *made);
+    uint64_t dims[SW_TENSOR_MAX_DIMS];
+    sw_error err = {0};
+
+    sw_apply_whole_dims(&active->grid, places, x, sw_apply_whole(b, pass), dims);
+    sw_status status = made == NULL
+                           ? SW_FAIL(&err, SW_E_NO_MEMORY, "", "no memory for a layout")
+                           : sw_tensor_layout_make(made, &active->grid, x->n_dims, dims, places, &err);
+    if (status == SW_OK)
+        return made;
+    SW_IGNORE(sw_step_fail(step, status, &err));
+    return NULL;
+}
+
+/* Is `x` where the contract says? The first that is not fails the step, with both layouts. */
+static bool agrees(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass, const sw_tensor *x,
+                   const sw_placement *places, const char *what)
+{
+    char expected[SW_TENSOR_LAYOUT_TEXT];
+    char actual[SW_TENSOR_LAYOUT_TEXT];
+    sw_error err = {0};
+
+    if (x == NULL || x->layout == NULL)
+        return x != NULL;
+    const sw_tensor_layout *wanted = layout_by(b, step, pass, x, places);
+    if (wanted == NULL || sw_tensor_layout_equal(wanted, x->layout))
+        return wanted != NULL;
+    sw_tensor_layout_text(wanted, expected);
+    sw_tensor_layout_text(x->layout, actual);
+    SW_IGNORE(
+        sw_step_fail(step,
+                     SW_FAIL(&err, SW_E_PLAN, "correct the contract or what comes before it",
+                             "placement mismatch at %s: expected %s, actual %s", what, expected, actual),
+                     &err));
+    return false;
+}
+
+/* The class's forward on local tensors; what comes out is laid out as declared. */
+static sw_tensor *run_region(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
+                             const sw_tensor *const *in)
+{
+    sw_step_validate(step, false);
+    sw_tensor *y = b->module->class->forward(b->module, step, pass, in);
+    sw_step_validate(step, true);
+    if (y != NULL && b->has_out_src)
+        y->layout = layout_by(b, step, pass, y, b->out_src);
+    return y;
+}
+
+static sw_tensor *run_checked(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
+                              const sw_tensor *const *in)
+{
+    const sw_tensor *moved[SW_MODULE_MAX_INPUTS] = {NULL};
+
+    for (uint32_t i = 0; b->module->class->arguments[i] != NULL; i++) {
+        if (b->has_in[i] && !agrees(b, step, pass, in[i], b->in_src[i], "in_src"))
+            return NULL;
+    }
+    sw_apply_enter(b, step, pass, in, moved);
+    sw_tensor *y = b->spec->region_dispatch == 0 ? run_region(b, step, pass, moved)
+                                                 : b->module->class->forward(b->module, step, pass, moved);
+    if (y == NULL || (b->has_out_src && !agrees(b, step, pass, y, b->out_src, "out_src")))
+        return NULL;
+    return sw_apply_leave(b, step, pass, y);
+}
+
+sw_tensor *sw_apply_wrap_validate(void *context, const sw_module *module, sw_step *step, const sw_pass *pass,
+                                  const sw_tensor *const *in)
+{
+    const sw_applied_boundary *b = context;
+
+    if (sw_step_status(step, NULL) != SW_OK)
+        return NULL;
+    if (in[0] == NULL || in[0]->layout == NULL) /* inside of a region */
+        return sw_apply_wrap_production(context, module, step, pass, in);
+    sw_tensor *y = run_checked(b, step, pass, in);
+    if (y == NULL)
+        sw_step_fail_in(step, module->fqn);
+    return y;
+}
