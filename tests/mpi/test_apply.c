@@ -560,6 +560,38 @@ static void experts_over_ranks_without_sequence_parallel_equal_one_rank(void **s
     experts_over(&options);
 }
 
+/* ---- source shards ---- */
+
+static void comes_from(const char *fqn, sw_axis axis, sw_placement_kind kind)
+{
+    const sw_source_shard *shard = sw_source_shards_find(c.shards, fqn);
+
+    assert_non_null(shard);
+    assert_int_equal(shard->grid.n_axes, 1);
+    assert_int_equal(shard->grid.axis[0], axis);
+    assert_int_equal(shard->on[0].kind, kind);
+    assert_int_equal(shard->on[0].dim, 0);
+}
+
+static void source_shards_tell_where_parameters_come_from(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    rank_case_begin(&c.ranks, SW_DTYPE_F32);
+    open_nets("gpt2", "tp=2", 0, NULL, SW_DTYPE_F32, &(sw_apply_options){0});
+    comes_from("wte.weight", SW_AXIS_TP, SW_PLACE_SHARD);
+    comes_from("ln_f.weight", SW_AXIS_TP, SW_PLACE_REPLICATE);
+    assert_null(sw_source_shards_find(c.shards, "no.weight"));
+    close_nets();
+    open_nets("mixtral", "dp=2", 2, NULL, SW_DTYPE_F32, &(sw_apply_options){0});
+    comes_from("model.layers.0.block_sparse_moe.experts.w1", SW_AXIS_EP, SW_PLACE_SHARD);
+    assert_int_equal(sw_source_shards_find(c.shards, "model.norm.weight")->grid.n_axes, 0);
+    close_nets();
+    open_nets("llama", "cp=2", 0, NULL, SW_DTYPE_F32, &(sw_apply_options){0});
+    assert_null(c.shards); /* nothing but data parallelism owns cp */
+    close_nets();
+}
+
 /* ---- validate mode ---- */
 
 static void validate_mode_finds_no_mismatch_and_the_same_numbers(void **state)
@@ -621,6 +653,7 @@ int main(void)
         cmocka_unit_test(batches_over_dp_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_without_sequence_parallel_equal_one_rank),
+        cmocka_unit_test(source_shards_tell_where_parameters_come_from),
         cmocka_unit_test(validate_mode_finds_no_mismatch_and_the_same_numbers),
         cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
         cmocka_unit_test(steady_steps_allocate_nothing),

@@ -367,6 +367,14 @@ static void a_tied_pair_that_is_not_cut_alike_is_refused(void **state)
     refuses(SW_E_PLAN, "are tied but not cut alike");
 }
 
+static void a_parameter_that_is_cut_over_cp_has_no_source(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    plan->facts[spec_of("model.norm")->params[0].facts].places.on[SW_ON_CP].kind = SW_PLACE_SHARD;
+    refuses(SW_E_PLAN, ": cut over cp, which data parallelism shards over");
+}
+
 /* Wherever memory runs out, the net stays as it was and nothing is lost; at last it is enough. */
 static void no_memory_changes_nothing(void **state)
 {
@@ -419,6 +427,7 @@ int main(void)
         TEST(a_dim_that_a_tensor_lacks_is_refused),
         TEST(a_tied_pair_of_two_parameters_is_refused),
         TEST(a_tied_pair_that_is_not_cut_alike_is_refused),
+        TEST(a_parameter_that_is_cut_over_cp_has_no_source),
         TEST(no_memory_changes_nothing),
     };
     return SW_MPI_MAIN("apply_refusals", tests);
