@@ -131,7 +131,7 @@ static sw_status find_deferred(sw_applied *a, sw_applied_boundary *b, sw_error *
 {
     const sw_spec *spec = b->spec;
 
-    b->deferred = sw_arena_zero(a->arena, spec->n_deferred, sizeof *b->deferred);
+    b->deferred = sw_arena_zero(a->arena, spec->n_deferred, sizeof(const sw_parameter *));
     if (b->deferred == NULL)
         return sw_arena_fail(a->arena, "deferred biases", err);
     for (uint32_t i = 0; i < spec->n_deferred; i++) {

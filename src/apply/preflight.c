@@ -48,11 +48,11 @@ static sw_status check_spec(const sw_applied *a, const sw_spec *spec, sw_error *
     const sw_module *module = sw_apply_module(a, spec);
 
     SW_TRY(sw_apply_check_injection(a, spec, err));
+    if (module == NULL && needs_module(spec) && spec->n_params > 0)
+        return SW_FAIL(err, SW_E_PLAN, "this boundary can be planned but not run",
+                       "%s: the net has no such module", spec->fqn);
     if (module == NULL)
-        return needs_module(spec) && spec->n_params > 0
-                   ? SW_FAIL(err, SW_E_PLAN, "this boundary can be planned but not run",
-                             "%s: the net has no such module", spec->fqn)
-                   : SW_OK;
+        return SW_OK;
     SW_TRY(check_inputs(spec, module, &spec->in_src, err));
     SW_TRY(check_inputs(spec, module, &spec->in_dst, err));
     if (spec->out_src.n > 1 || spec->out_dst.n > 1)

@@ -175,6 +175,9 @@ static void every_function_of_the_seed_documents_has_a_row(void **state)
     check_definitions("seeds/param_role.listing.txt", "class ", "param_role");
     check_definitions("seeds/default_templates.listing.txt", "def ", "default_templates");
     check_definitions("seeds/default_templates.listing.txt", "class ", "default_templates");
+    check_definitions("seeds/apply.listing.txt", "def ", "apply");
+    check_definitions("seeds/module_binding.listing.txt", "def ", "module_binding");
+    check_definitions("seeds/module_binding.listing.txt", "class ", "module_binding");
 }
 
 int main(void)
