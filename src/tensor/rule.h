@@ -5,7 +5,8 @@
  *
  *   - nothing is cut or a summand: the output is whole;
  *   - all inputs that have one dim (a letter) are cut over it alike, and no other: the output is cut there,
- *     or, when it does not have the dim, is a summand (inputs that are only added must be summands then);
+ *     or, when it does not have the dim, is a summand (inputs that are only added must be summands then); an
+ *     input whose dim has one row may be whole, since that row serves all;
  *   - the summands are a set in which the operation is linear, the rest is whole: the output is a summand.
  */
 #ifndef SW_TENSOR_RULE_H

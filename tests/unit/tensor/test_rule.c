@@ -192,6 +192,23 @@ static void key_heads_that_belong_to_other_query_heads_are_refused(void **state)
         "cp=R tp=R: not without communication over tp: k is cut at other rows than the inputs before it");
 }
 
+/* Multi-query attention: every rank has the one key head. Of two it would not know which is its own. */
+static void one_key_head_that_all_ranks_have_serves_every_cut_of_the_heads(void **state)
+{
+    const sw_tensor *q = held(SW_DTYPE_F32, "1 6 4 2", R, S(2));
+    const sw_tensor *one = held(SW_DTYPE_F32, "1 6 1 2", R, R);
+    const sw_tensor *two = held(SW_DTYPE_F32, "1 6 2 2", R, R);
+    const sw_tensor *positions = held(SW_DTYPE_I32, "1 6", R, R);
+    const sw_attend_args args = {.q_positions = positions, .k_positions = positions, .scale = 1};
+
+    (void)state;
+    expect_layout(sw_op_attention(step, q, one, one, &args), "cp=R tp=S(2)");
+    expect_refusal(
+        sw_op_attention(step, q, two, two, &args),
+        "attention: q cp=R tp=S(2), k cp=R tp=R, v cp=R tp=R, q_positions cp=R tp=R, k_positions cp=R "
+        "tp=R: not without communication over tp: k would have to be cut over the same dim");
+}
+
 static void a_bias_that_is_cut_at_other_rows_than_its_weight_is_refused(void **state)
 {
     const sw_tensor *x = held(SW_DTYPE_F32, "6 8", R, R);
@@ -286,6 +303,8 @@ int main(void)
         cmocka_unit_test_setup(a_row_of_which_all_is_needed_must_not_be_cut, begin_validating),
         cmocka_unit_test_setup(a_fused_projection_is_sliced_at_its_segments_and_attended, begin_validating),
         cmocka_unit_test_setup(key_heads_that_belong_to_other_query_heads_are_refused, begin_validating),
+        cmocka_unit_test_setup(one_key_head_that_all_ranks_have_serves_every_cut_of_the_heads,
+                               begin_validating),
         cmocka_unit_test_setup(a_bias_that_is_cut_at_other_rows_than_its_weight_is_refused, begin_validating),
         cmocka_unit_test_setup(heads_that_ranks_hold_parts_of_are_not_split, begin_validating),
         cmocka_unit_test_setup(dims_are_merged_only_where_the_outer_one_is_cut, begin_validating),
