@@ -41,10 +41,7 @@
 #pragma GCC pop_options
 #endif
 
-sw_block_fn *const sw_loops_avx2[SW_LOOP_COUNT_] = {
-    VECTOR_ROWS,
-    [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product_in_out,
-};
+sw_block_fn *const sw_loops_avx2[SW_LOOP_COUNT_] = {VECTOR_ROWS};
 
 #else
 typedef int sw_no_avx2; /* a translation unit is not empty */

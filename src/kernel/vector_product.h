@@ -88,8 +88,11 @@ static void tile(const void *args, size_t begin, size_t end)
 
 INLINE vf load_b(const sw_product *p, int is_bf16, size_t at, size_t n)
 {
-    return is_bf16 ? v_load_bf16_first((const uint16_t *)p->b + at, n)
-                   : v_load_first((const float *)p->b + at, n);
+    const float *b = (const float *)p->b + at;
+
+    if (is_bf16)
+        return v_load_bf16_first((const uint16_t *)p->b + at, n);
+    return n >= LANES ? v_load_stream(b) : v_load_first(b, n);
 }
 
 INLINE void put_sum(const sw_product *p, size_t r, size_t j, float sum)
@@ -250,15 +253,19 @@ static void row_product_bf16(const void *args, size_t begin, size_t end)
     row_product_of(&copy, 1, begin, end);
 }
 
-#if SW_VECTOR == 8 /* which 16 lanes do no better: their stores wait for each other */
+/* Vectors of one row whose sums stay in registers: the more, the longer the reads between two stores. */
+#if SW_VECTOR == 16
+enum { ADD_VECTORS = 8 };
+#else
+enum { ADD_VECTORS = 12 };
+#endif
 
 /* The first `left` columns of `vectors` vectors: element at of B times `a` of each row, added to C from j on.
  */
 INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, size_t j, size_t left,
                      size_t rows, size_t vectors)
 {
-    enum { VECTORS = 8 };
-    vf sums[SW_PRODUCT_FEW_ROWS][VECTORS];
+    vf sums[SW_PRODUCT_FEW_ROWS][ADD_VECTORS];
     float *c = (float *)p->c + j;
 
     UNROLL
@@ -279,7 +286,7 @@ INLINE void add_part(const sw_product *p, int is_bf16, const vf *a, size_t at, s
 /* Rows of B, stored [K, N], one after the other: one stream of memory, while C stays in the cache. */
 INLINE void add_rows(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
-    size_t vectors = rows == 1 ? 4 : 2;
+    size_t vectors = rows == 1 ? ADD_VECTORS : 2;
 
     for (size_t k = 0; k < p->k; k++) {
         vf a[SW_PRODUCT_FEW_ROWS];
@@ -332,5 +339,3 @@ static void row_product_in_out(const void *args, size_t begin, size_t end)
     else
         in_out_of(p, 0, begin, end);
 }
-
-#endif

@@ -37,6 +37,7 @@
     [SW_LOOP_TILE]           = tile,           \
     [SW_LOOP_ROW_PRODUCT]    = row_product,    \
     [SW_LOOP_ROW_PRODUCT_BF16] = row_product_bf16, \
+    [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product_in_out, \
     [SW_LOOP_SCORE]          = score,          \
     [SW_LOOP_SCORE_END]      = score_end,      \
     [SW_LOOP_SCORE_BACK]     = score_back, \
