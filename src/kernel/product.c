@@ -121,15 +121,27 @@ static size_t split_width(const sw_product *p)
     return (p->k + GROUP - 1) / GROUP * GROUP;
 }
 
+static void split_row(const float *a, size_t n, float *out)
+{
+    enum { GROUP = 2 * SW_SPLIT_PAIRS };
+    size_t whole = n / GROUP * GROUP;
+
+    for (size_t k = 0; k < whole; k += GROUP) {
+        for (size_t i = 0; i < SW_SPLIT_PAIRS; i++) {
+            out[k + i] = a[k + 2 * i];
+            out[k + SW_SPLIT_PAIRS + i] = a[k + 2 * i + 1];
+        }
+    }
+    if (whole < n)
+        memset(out + whole, 0, GROUP * sizeof *out);
+    for (size_t k = whole; k < n; k++)
+        out[sw_split_place(k)] = a[k];
+}
+
 static void split_a(const sw_product *p, float *out)
 {
-    size_t width = split_width(p);
-
-    memset(out, 0, p->m * width * sizeof *out);
-    for (size_t r = 0; r < p->m; r++) {
-        for (size_t k = 0; k < p->k; k++)
-            out[r * width + sw_split_place(k)] = ((const float *)p->a)[r * p->a_stride + k];
-    }
+    for (size_t r = 0; r < p->m; r++)
+        split_row((const float *)p->a + r * p->a_stride, p->k, out + r * split_width(p));
 }
 
 /*
@@ -142,6 +154,7 @@ typedef struct part_args {
     const sw_product *product;
     float *sums; /* [PARTS, M, N] */
     sw_block_fn *loop;
+    sw_block_fn *add;
 } part_args;
 
 static void sum_part(const void *args, size_t begin, size_t end)
@@ -163,18 +176,20 @@ static void sum_part(const void *args, size_t begin, size_t end)
     }
 }
 
-static void join_parts(const sw_kernel *kernel, const sw_product *p, const float *sums)
+/* Columns begin .. end-1 of C from all parts. */
+static void join_parts(const void *args, size_t begin, size_t end)
 {
-    sw_block_fn *add = sw_kernel_loop(kernel, SW_DTYPE_F32, SW_LOOP_ADD);
+    const part_args *a = args;
+    const sw_product *p = a->product;
     const float *bias = p->bias;
 
     for (size_t r = 0; r < p->m; r++) {
         float *c = (float *)p->c + r * p->c_stride;
-        for (size_t j = 0; j < p->n; j++)
+        for (size_t j = begin; j < end; j++)
             c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
         for (size_t i = 0; i < PARTS; i++) {
-            sw_map_args args = {.a = c, .b = sums + (i * p->m + r) * p->n, .out = c};
-            add(&args, 0, p->n);
+            sw_map_args sum = {.a = c, .b = a->sums + (i * p->m + r) * p->n, .out = c};
+            a->add(&sum, begin, end);
         }
     }
 }
@@ -194,16 +209,17 @@ static size_t rows_workspace(const sw_product *p)
 static void run_in_out(const sw_kernel *kernel, const sw_product *p, void *workspace)
 {
     sw_block_fn *loop = sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT_IN_OUT);
-    part_args args = {p, aligned(workspace), loop};
+    part_args args = {p, aligned(workspace), loop, sw_kernel_loop(kernel, p->c_type, SW_LOOP_ADD)};
 
     if (wants_parts(p)) {
         sw_kernel_run(kernel, sum_part, &args, PARTS, 1);
-        join_parts(kernel, p, args.sums);
+        sw_kernel_run(kernel, join_parts, &args, p->n, sw_kernel_column_grain(kernel, p->n));
         return;
     }
     sw_kernel_run(kernel, loop, p, p->n, sw_kernel_column_grain(kernel, p->n));
 }
 
+/* Columns of stored [N, K] are made each by itself, so that a thread's share is one stretch of memory. */
 static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspace)
 {
     sw_product given = *p;
@@ -220,7 +236,8 @@ static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspa
         given.a_stride = split_width(p);
         loop = SW_LOOP_ROW_PRODUCT_BF16;
     }
-    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n, sw_kernel_grain(p->k));
+    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n,
+                  (p->n - 1) / kernel->n_threads + 1);
 }
 
 /* What the library is given for (F32, BF16): A in BF16 without gaps. */
