@@ -70,12 +70,24 @@ static void wait_for(const sw_barrier *barrier, const sw_barrier_line *line)
     }
 }
 
-void sw_barrier_pass(sw_barrier *barrier)
+void sw_barrier_arrive(sw_barrier *barrier)
+{
+    sw_barrier_line *own = &barrier->lines[barrier->group->index];
+
+    barrier->n_arrived++;
+    atomic_store_explicit(&own->n_arrived, barrier->n_arrived, memory_order_release);
+}
+
+void sw_barrier_wait(sw_barrier *barrier)
 {
     const sw_group *group = barrier->group;
 
-    barrier->n_arrived++;
-    atomic_store_explicit(&barrier->lines[group->index].n_arrived, barrier->n_arrived, memory_order_release);
     for (uint32_t i = 1; i < group->size; i++)
         wait_for(barrier, &barrier->lines[(group->index + i) % group->size]);
+}
+
+void sw_barrier_pass(sw_barrier *barrier)
+{
+    sw_barrier_arrive(barrier);
+    sw_barrier_wait(barrier);
 }

@@ -34,4 +34,8 @@ void sw_barrier_begin(sw_barrier *barrier, const sw_group *group, sw_barrier_lin
  */
 void sw_barrier_pass(sw_barrier *barrier);
 
+/* The same in two steps, for what can be done between them; one wait for each arrival. */
+void sw_barrier_arrive(sw_barrier *barrier);
+void sw_barrier_wait(sw_barrier *barrier);
+
 #endif

@@ -136,7 +136,6 @@ void sw_copy_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim
     uint64_t most = sw_longest_across(group, cut_dim, joined_dim, in, out);
 
     sw_lanes_of_all_to_all(group, cut_dim, joined_dim, in, out);
-    sw_lanes_put_own(group);
     for (uint64_t first = 0; first < most; first += piece) {
         window->n_turns++;
         for (uint32_t i = 1; i < group->size; i++) {
@@ -144,7 +143,10 @@ void sw_copy_across(const sw_group *group, uint32_t cut_dim, uint32_t joined_dim
             uint64_t length = left_of(lanes[m].n_sent, first, piece);
             sw_view_pack(room_of(window, group->index) + m * slot, &lanes[m].sent, first, length);
         }
-        sw_window_meet(window);
+        sw_barrier_arrive(&window->barrier);
+        if (first == 0)
+            sw_lanes_put_own(group); /* nobody waits for it */
+        sw_barrier_wait(&window->barrier);
         for (uint32_t i = 1; i < group->size; i++) {
             uint32_t m = member_at(group, i);
             uint64_t length = left_of(lanes[m].n_received, first, piece);
