@@ -600,7 +600,7 @@ static void check_one_query(size_t group, sw_kernel *kernel)
         one.a.out.values = alone + h * D;
         run(kernel, &one, false);
     }
-    assert_true(largest_error(SW_DTYPE_F32, all, alone, BATCH * KV * group * D, 1) < 1e-5);
+    assert_true(largest_error(SW_DTYPE_F32, all, alone, (size_t)BATCH * KV * group * D, 1) < 1e-5);
 }
 
 static void heads_of_one_query_give_what_each_gives_alone(void **state)

@@ -363,12 +363,12 @@ static size_t peak_of(uint32_t n_layers, bool records)
     return peak;
 }
 
-static void a_layer_gives_its_memory_back_where_nothing_is_recorded(void **state)
+static void a_layer_leaves_little_more_than_its_output_where_nothing_is_recorded(void **state)
 {
     (void)state;
     assert_true(at.net->n_layers >= 2);
-    assert_int_equal(peak_of(2, false), peak_of(1, false));
-    assert_true(peak_of(2, true) > peak_of(1, true));
+    size_t kept = peak_of(2, true) - peak_of(1, true);
+    assert_true(peak_of(2, false) - peak_of(1, false) < kept / 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_llama, close_net)
@@ -385,7 +385,7 @@ int main(void)
         TEST(what_does_not_fit_a_cache_or_the_positions_is_refused),
         TEST(keys_of_a_shorter_sequence_do_not_hold_beyond_the_limit_of_longrope),
         TEST(the_second_step_of_the_same_shapes_allocates_nothing),
-        TEST(a_layer_gives_its_memory_back_where_nothing_is_recorded),
+        TEST(a_layer_leaves_little_more_than_its_output_where_nothing_is_recorded),
         TEST(gradients_of_two_passes_are_summed_until_they_are_forgotten),
         TEST(a_failure_in_a_layer_is_the_steps),
     };
