@@ -9,6 +9,8 @@
 #include "apply/gradients.h"
 #include "apply/parts.h"
 #include "apply/validate.h"
+#include "base/map.h"
+#include "nn/cache.h"
 #include "nn/net.h"
 #include "parallel/sequence.h"
 #include "shardwright/plan.h"
@@ -29,6 +31,7 @@ typedef struct apply_case {
     uint64_t n_tokens;
     uint64_t vocab;
     bool validates;
+    bool recomputes;
     sw_cp_form form;
     sw_sequence_order order;
     sw_sequence sequence;
@@ -182,6 +185,7 @@ static double run(const sw_net *net, const sw_sequence *sequence, uint32_t rank,
     sw_pass pass;
     const sw_tensor *targets = cut_batch(sequence, rank, first, n_rows, &pass);
 
+    pass.recomputes = c.recomputes;
     pass.tokens = sw_apply_tokens(net, c.ranks.step, pass.tokens);
     pass.positions = sw_apply_tokens(net, c.ranks.step, pass.positions);
     pass.key_positions = sw_apply_tokens(net, c.ranks.step, pass.key_positions);
@@ -560,6 +564,98 @@ static void experts_over_ranks_without_sequence_parallel_equal_one_rank(void **s
     experts_over(&options);
 }
 
+/* ---- other ways to run ---- */
+
+static void layers_that_run_again_in_the_backward_equal_one_rank(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    c.recomputes = true;
+    equals_one_rank("llama", "tp=2", 0, NULL);
+    equals_one_rank("gpt2", "cp=2", 0, NULL);
+    equals_one_rank("mixtral", "ep=2", 0, NULL);
+    c.recomputes = false;
+}
+
+/* All gradients of this rank, put together by their bits. */
+static uint64_t gradient_bits(void)
+{
+    uint64_t bits = 0;
+
+    (void)run_part(NULL);
+    for (uint32_t i = 0; i < c.part->n_parameters; i++) {
+        const sw_parameter *p = &c.part->parameters[i];
+        size_t bytes = (size_t)sw_tensor_elems(p->tensor) * sw_elem_bytes(sw_gradient_dtype(p->dtype));
+        bits = sw_hash(gradient_of(p), bytes, bits);
+    }
+    return bits;
+}
+
+static void the_same_mesh_twice_gives_the_same_bits(void **state)
+{
+    uint64_t bits[2];
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 4, "is for 4 ranks");
+    for (int i = 0; i < 2; i++) {
+        rank_case_begin(&c.ranks, SW_DTYPE_F32);
+        c.n_tokens = 7;
+        open_nets("llama", "cp=2,tp=2", 0, NULL, SW_DTYPE_F32, &(sw_apply_options){0});
+        bits[i] = gradient_bits();
+        close_nets();
+    }
+    assert_true(bits[0] == bits[1]);
+}
+
+/* Logits of the last token when tokens come with a cache, four and then one by one. */
+static void run_cached(const sw_net *net, uint64_t first, uint64_t n, sw_cache *cache, double *out)
+{
+    const uint64_t dims[] = {1, n};
+    sw_error err = {0};
+
+    sw_step_begin(c.ranks.step, false);
+    sw_tensor *tokens = rank_case_whole(&c.ranks, 2, dims);
+    for (uint64_t i = 0; i < n; i++)
+        ((int32_t *)sw_tensor_data(tokens))[i] = (int32_t)((first + i) * 5 % c.vocab);
+    const sw_pass pass = {
+        .tokens = tokens, .positions = sw_net_positions(net, c.ranks.step, 1, n, first), .cache = cache};
+    const sw_tensor *hidden = sw_net_hidden(net, c.ranks.step, &pass);
+    hidden = sw_view_slice(c.ranks.step, hidden, 1, n - 1, 1);
+    const sw_tensor *logits = sw_net_logits(net, c.ranks.step, &pass, hidden);
+    must(sw_step_status(c.ranks.step, &err), &err);
+    for (uint64_t i = 0; i < c.vocab; i++)
+        out[i] = number_at(c.ranks.dtype, sw_tensor_data(logits), i);
+}
+
+static void caches_of_local_heads_give_the_logits_of_one_rank(void **state)
+{
+    static const char *const folders[] = {"llama", "gpt2", "gemma2", "falcon_alibi", "deepseek_v2"};
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+    double logits[2][256];
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    options.no_sequence_parallel = true;
+    for (size_t f = 0; f < SW_COUNT(folders); f++) {
+        sw_cache *caches[2] = {NULL, NULL};
+        rank_case_begin(&c.ranks, SW_DTYPE_F64);
+        open_nets(folders[f], "tp=2", 0, &options, SW_DTYPE_F64, &(sw_apply_options){0});
+        const sw_net *nets[] = {c.whole, c.part};
+        assert_true(c.vocab <= SW_COUNT(logits[0]));
+        for (int i = 0; i < 2; i++)
+            must(sw_cache_create(&caches[i], nets[i], 1, 8, NULL), NULL);
+        for (uint64_t at = 0; at < 8; at += at == 0 ? 4 : 1) {
+            for (int i = 0; i < 2; i++)
+                run_cached(nets[i], at, at == 0 ? 4 : 1, caches[i], logits[i]);
+            rank_case_near(&c.ranks, folders[f], logits[1], 0, logits[0], 0, c.vocab,
+                           rank_case_scale(&c.ranks, logits[0], c.vocab));
+        }
+        for (int i = 0; i < 2; i++)
+            sw_cache_destroy(caches[i]);
+        close_nets();
+    }
+}
+
 /* ---- source shards ---- */
 
 static void comes_from(const char *fqn, sw_axis axis, sw_placement_kind kind)
@@ -653,6 +749,9 @@ int main(void)
         cmocka_unit_test(batches_over_dp_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_without_sequence_parallel_equal_one_rank),
+        cmocka_unit_test(layers_that_run_again_in_the_backward_equal_one_rank),
+        cmocka_unit_test(the_same_mesh_twice_gives_the_same_bits),
+        cmocka_unit_test(caches_of_local_heads_give_the_logits_of_one_rank),
         cmocka_unit_test(source_shards_tell_where_parameters_come_from),
         cmocka_unit_test(validate_mode_finds_no_mismatch_and_the_same_numbers),
         cmocka_unit_test(a_step_runs_the_collectives_of_the_plan),
