@@ -17,6 +17,10 @@ enum {
     OPT_SEQ_LEN,
     OPT_DTYPE,
     OPT_MESH,
+    OPT_EP,
+    OPT_PLAN,
+    OPT_NO_SP,
+    OPT_LOSS_PARALLEL,
     OPT_THREADS,
     OPT_QUIET,
     OPT_JSON
@@ -24,20 +28,26 @@ enum {
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_TOKENS]     = SW_OPTION_TOKENS,
-    [OPT_TEXT]       = SW_OPTION_TEXT,
-    [OPT_TOKEN_TYPE] = SW_OPTION_TOKEN_TYPE,
-    [OPT_SEQ_LEN]    = { "seq-len", 0, "N", "tokens of a sequence; the model's positions, at most 2048" },
-    [OPT_DTYPE]      = { "dtype",   0, "TYPE", "f32, f64, or bf16: short weights stay as they are stored" },
-    [OPT_MESH]       = SW_OPTION_RUN_MESH,
-    [OPT_THREADS]    = SW_OPTION_RUN_THREADS,
-    [OPT_QUIET]      = SW_OPTION_QUIET_RUN,
-    [OPT_JSON]       = SW_OPTION_RUN_JSON,
+    [OPT_TOKENS]        = SW_OPTION_TOKENS,
+    [OPT_TEXT]          = SW_OPTION_TEXT,
+    [OPT_TOKEN_TYPE]    = SW_OPTION_TOKEN_TYPE,
+    [OPT_SEQ_LEN]       = { "seq-len", 0, "N", "tokens of a sequence; the model's positions, at most 2048" },
+    [OPT_DTYPE]         = { "dtype",   0, "TYPE", "f32, f64, or bf16: short weights stay as they are stored" },
+    [OPT_MESH]          = SW_OPTION_MESH,
+    [OPT_EP]            = SW_OPTION_EP,
+    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
+    [OPT_NO_SP]         = SW_OPTION_NO_SP,
+    [OPT_LOSS_PARALLEL] = SW_OPTION_LOSS_PARALLEL,
+    [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
+    [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
+    [OPT_JSON]          = SW_OPTION_RUN_JSON,
     { 0 },
 };
 // clang-format on
 
-static const sw_running_rows rows = {OPT_MESH, OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT, OPT_TOKEN_TYPE};
+static const sw_running_rows rows = {OPT_MESH,         OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT,
+                                     OPT_TOKEN_TYPE,   true,        OPT_EP,    OPT_PLAN,   OPT_NO_SP,
+                                     OPT_LOSS_PARALLEL};
 
 static void put_json(const sw_evaluation *found, double seconds, sw_buffer *out)
 {

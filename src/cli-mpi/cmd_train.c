@@ -36,6 +36,10 @@ enum {
     OPT_SVG,
     OPT_DTYPE,
     OPT_MESH,
+    OPT_EP,
+    OPT_PLAN,
+    OPT_NO_SP,
+    OPT_LOSS_PARALLEL,
     OPT_THREADS,
     OPT_QUIET,
     OPT_JSON
@@ -43,36 +47,42 @@ enum {
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_TOKENS]       = SW_OPTION_TOKENS,
-    [OPT_TEXT]         = SW_OPTION_TEXT,
-    [OPT_TOKEN_TYPE]   = SW_OPTION_TOKEN_TYPE,
-    [OPT_STEPS]        = { "steps",        'n', "N",      "steps of the whole run, those before --resume included" },
-    [OPT_LR]           = { "lr",           0,   "X",      "learning rate, the highest of the schedule" },
-    [OPT_BATCH]        = { "batch",        0,   "N",      "sequences of a micro-batch; 4 when not given" },
-    [OPT_SEQ_LEN]      = { "seq-len",      0,   "N",      "tokens of a sequence; 256, or the model's positions" },
-    [OPT_ACCUMULATE]   = { "accumulate",   0,   "N",      "micro-batches of a step; 1 when not given" },
-    [OPT_SCHEDULE]     = { "schedule",     0,   "NAME",   "constant, linear or cosine; cosine when not given" },
-    [OPT_WARMUP]       = { "warmup",       0,   "N",      "steps in which the rate rises from 0; none when not given" },
-    [OPT_WEIGHT_DECAY] = { "weight-decay", 0,   "X",      "decay of matrices; 0.1 when not given" },
-    [OPT_CLIP]         = { "clip",         0,   "X",      "largest norm of all gradients; 1 when not given, 0: any" },
-    [OPT_SEED]         = { "seed",         's', "N",      "which order of the data; 0 when not given" },
-    [OPT_RECOMPUTE]    = { "recompute",    0,   NULL,     "compute layers twice instead of keeping them: less memory" },
-    [OPT_SAVE]         = { "save",         0,   "FOLDER", "write a checkpoint there at the end" },
-    [OPT_SAVE_EVERY]   = { "save-every",   0,   "N",      "and after every N steps" },
-    [OPT_RESUME]       = { "resume",       0,   NULL,     "go on from the checkpoint of --save, if it is there" },
-    [OPT_REPLACE]      = { "replace",      0,   NULL,     "begin anew in the place of an old checkpoint of --save" },
-    [OPT_CSV]          = { "csv",          0,   "FILE",   "write loss, rate and norm of each step" },
-    [OPT_SVG]          = { "svg",          0,   "FILE",   "draw the loss over the steps" },
-    [OPT_DTYPE]        = { "dtype",        0,   "TYPE",   "f32 or f64; f32 when not given" },
-    [OPT_MESH]         = SW_OPTION_RUN_MESH,
-    [OPT_THREADS]      = SW_OPTION_RUN_THREADS,
-    [OPT_QUIET]        = SW_OPTION_QUIET_RUN,
-    [OPT_JSON]         = SW_OPTION_RUN_JSON,
+    [OPT_TOKENS]        = SW_OPTION_TOKENS,
+    [OPT_TEXT]          = SW_OPTION_TEXT,
+    [OPT_TOKEN_TYPE]    = SW_OPTION_TOKEN_TYPE,
+    [OPT_STEPS]         = { "steps",        'n', "N",      "steps of the whole run, those before --resume included" },
+    [OPT_LR]            = { "lr",           0,   "X",      "learning rate, the highest of the schedule" },
+    [OPT_BATCH]         = { "batch",        0,   "N",      "sequences of a micro-batch; 4 when not given" },
+    [OPT_SEQ_LEN]       = { "seq-len",      0,   "N",      "tokens of a sequence; 256, or the model's positions" },
+    [OPT_ACCUMULATE]    = { "accumulate",   0,   "N",      "micro-batches of a step; 1 when not given" },
+    [OPT_SCHEDULE]      = { "schedule",     0,   "NAME",   "constant, linear or cosine; cosine when not given" },
+    [OPT_WARMUP]        = { "warmup",       0,   "N",      "steps in which the rate rises from 0; none when not given" },
+    [OPT_WEIGHT_DECAY]  = { "weight-decay", 0,   "X",      "decay of matrices; 0.1 when not given" },
+    [OPT_CLIP]          = { "clip",         0,   "X",      "largest norm of all gradients; 1 when not given, 0: any" },
+    [OPT_SEED]          = { "seed",         's', "N",      "which order of the data; 0 when not given" },
+    [OPT_RECOMPUTE]     = { "recompute",    0,   NULL,     "compute layers twice instead of keeping them: less memory" },
+    [OPT_SAVE]          = { "save",         0,   "FOLDER", "write a checkpoint there at the end" },
+    [OPT_SAVE_EVERY]    = { "save-every",   0,   "N",      "and after every N steps" },
+    [OPT_RESUME]        = { "resume",       0,   NULL,     "go on from the checkpoint of --save, if it is there" },
+    [OPT_REPLACE]       = { "replace",      0,   NULL,     "begin anew in the place of an old checkpoint of --save" },
+    [OPT_CSV]           = { "csv",          0,   "FILE",   "write loss, rate and norm of each step" },
+    [OPT_SVG]           = { "svg",          0,   "FILE",   "draw the loss over the steps" },
+    [OPT_DTYPE]         = { "dtype",        0,   "TYPE",   "f32 or f64; f32 when not given" },
+    [OPT_MESH]          = SW_OPTION_MESH,
+    [OPT_EP]            = SW_OPTION_EP,
+    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
+    [OPT_NO_SP]         = SW_OPTION_NO_SP,
+    [OPT_LOSS_PARALLEL] = SW_OPTION_LOSS_PARALLEL,
+    [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
+    [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
+    [OPT_JSON]          = SW_OPTION_RUN_JSON,
     { 0 },
 };
 // clang-format on
 
-static const sw_running_rows rows = {OPT_MESH, OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT, OPT_TOKEN_TYPE};
+static const sw_running_rows rows = {OPT_MESH,         OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT,
+                                     OPT_TOKEN_TYPE,   true,        OPT_EP,    OPT_PLAN,   OPT_NO_SP,
+                                     OPT_LOSS_PARALLEL};
 
 /* One run. */
 typedef struct training {
@@ -153,6 +163,9 @@ static sw_status read_saving(training *t, sw_error *err)
     t->model = arguments->operands[0];
     if (t->save == NULL)
         return SW_OK;
+    if (t->r.comm != NULL)
+        return SW_FAIL(err, SW_E_PLAN, "train without --save, or on one rank",
+                       "--save: checkpoints of several ranks are not written yet");
     bool is_there = sw_file_kind_of(t->save) != SW_FILE_ABSENT;
     t->is_resumed = is_there && sw_arguments_has(arguments, OPT_RESUME);
     if (t->is_resumed)
@@ -249,7 +262,7 @@ static sw_status run_steps(training *t, sw_error *err)
 
     while (t->trainer.n_done < t->options.schedule.n_steps) {
         sw_curve_point point = {0};
-        if (!report(t))
+        if (!sw_ranks_all(&t->trainer.ranks, report(t)))
             return stopped(t, err);
         SW_TRY(sw_trainer_step(&t->trainer, &point, err));
         sw_curve_add(&t->curve, &point);
@@ -391,7 +404,7 @@ static sw_status train(training *t, sw_error *err)
     SW_TRY(begin(t, err));
     sw_status status = run_steps(t, err);
     sw_error later = {0};
-    sw_status written = write_curve(t, status == SW_OK ? err : &later);
+    sw_status written = sw_running_is_first(&t->r) ? write_curve(t, status == SW_OK ? err : &later) : SW_OK;
     if (status != SW_OK || written != SW_OK)
         return status != SW_OK ? status : written;
     (sw_arguments_has(&t->run->arguments, OPT_JSON) ? put_json : put_text)(t, &t->run->out);

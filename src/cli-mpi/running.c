@@ -9,69 +9,179 @@
 
 #include "base/status.h"
 #include "cli/interrupt.h"
+#include "comm/agree.h"
 
 enum { MOST_THREADS = 1024 };
 
-static void drop_mesh(sw_mesh **mesh)
-{
-    sw_mesh_destroy(*mesh);
-}
+/* ---- the ranks ---- */
 
-/* The axes of a mesh that have more than one rank are named. */
-static sw_status check_mesh(const sw_arguments *arguments, uint32_t row, sw_error *err)
+/* The axes of a mesh that have more than one rank and that models are not run over are named. */
+static sw_status check_axes(const sw_mesh *mesh, bool has_ranks, sw_error *err)
 {
-    static const sw_axis axes[] = {SW_AXIS_PP, SW_AXIS_DP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_TP};
-    sw_mesh *mesh SW_AUTO(drop_mesh) = NULL;
+    static const sw_axis axes[] = {SW_AXIS_PP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_DP, SW_AXIS_TP};
+    enum { MODELS_ARE_RUN_FROM = 3 };
 
-    if (!sw_arguments_has(arguments, row))
-        return SW_OK;
-    sw_status status = sw_mesh_create(&mesh, arguments->values[row], 0, err);
-    if (status != SW_OK) {
-        sw_error_context(err, "--mesh");
-        return status;
-    }
-    for (size_t i = 0; i < SW_COUNT(axes); i++) {
+    for (size_t i = 0; i < (has_ranks ? MODELS_ARE_RUN_FROM : SW_COUNT(axes)); i++) {
         uint32_t size = sw_mesh_axis_size(mesh, axes[i]);
         if (size > 1)
-            return SW_FAIL(
-                err, SW_E_PLAN, "run it on one rank; `shardwright plan` and `shard` take this mesh",
-                "--mesh: %s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]), size);
+            return SW_FAIL(err, SW_E_PLAN,
+                           has_ranks ? "use a mesh of dp and tp; `shardwright plan` and `shard` take this one"
+                                     : "run it on one rank; `shardwright plan` and `shard` take this mesh",
+                           "%s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]),
+                           size);
     }
     return SW_OK;
 }
 
-static sw_status check_ranks(const sw_arguments *arguments, uint32_t row, sw_error *err)
+static sw_status read_plan(sw_running *r, sw_error *err)
+{
+    const sw_arguments *arguments = &r->run->arguments;
+    const uint32_t others[] = {r->rows->mesh, r->rows->ep, r->rows->no_sp, r->rows->loss_parallel};
+
+    for (size_t i = 0; i < SW_COUNT(others); i++)
+        SW_TRY(sw_arguments_exclude(arguments, r->rows->plan, others[i], err));
+    return sw_plan_load(&r->plan, arguments->values[r->rows->plan], err);
+}
+
+/* The mesh of the command line, borrowed; NULL: it names none. */
+static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
+{
+    const sw_arguments *arguments = &r->run->arguments;
+    const char *axes = arguments->values[r->rows->mesh];
+    uint32_t ep = 0;
+
+    *out = NULL;
+    if (r->rows->has_ranks && sw_arguments_has(arguments, r->rows->plan)) {
+        SW_TRY(read_plan(r, err));
+        *out = sw_plan_mesh(r->plan);
+        return check_axes(*out, true, err);
+    }
+    if (axes == NULL)
+        return SW_OK;
+    if (r->rows->has_ranks)
+        SW_TRY(sw_arguments_u32(arguments, r->rows->ep, 1, UINT32_MAX, &ep, err));
+    sw_status status = sw_mesh_create(&r->mesh, axes, ep, err);
+    if (status == SW_OK)
+        status = check_axes(r->mesh, r->rows->has_ranks, err);
+    if (status != SW_OK)
+        sw_error_context(err, "--mesh");
+    *out = r->mesh;
+    return status;
+}
+
+static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error *err)
 {
     int ranks = 0;
+    char help[64];
 
-    SW_TRY(check_mesh(arguments, row, err));
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks == 1)
+    if (mesh == NULL && ranks == 1)
         return SW_OK;
-    return SW_FAIL(err, SW_E_PLAN, "start one rank (mpirun -n 1)",
-                   "the job has %d ranks: models are run on one rank for now", ranks);
+    if (mesh == NULL)
+        return SW_FAIL(err, SW_E_PLAN,
+                       r->rows->has_ranks ? "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)"
+                                          : "start one rank (mpirun -n 1)",
+                       "the job has %d ranks: %s", ranks,
+                       r->rows->has_ranks ? "what they are to do is not said"
+                                          : "this is done on one rank for now");
+    if (sw_mesh_ranks(mesh) == (uint32_t)ranks)
+        return SW_OK;
+    (void)snprintf(help, sizeof help, "start it with mpirun -n %" PRIu32, sw_mesh_ranks(mesh));
+    return SW_FAIL(err, SW_E_PLAN, help, "the mesh has %" PRIu32 " rank%s, the job has %d",
+                   sw_mesh_ranks(mesh), sw_mesh_ranks(mesh) == 1 ? "" : "s", ranks);
+}
+
+/* Ranks of one host share its cores, where nobody says how. */
+static sw_status make_kernel(sw_running *r, sw_error *err)
+{
+    uint32_t n_threads = 0;
+    int here = 1;
+    MPI_Comm host = MPI_COMM_NULL;
+
+    SW_TRY(sw_arguments_u32(&r->run->arguments, r->rows->threads, 1, MOST_THREADS, &n_threads, err));
+    SW_TRY(sw_kernel_create(&r->kernel, n_threads, SW_KERNEL_BEST, err));
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &here);
+    MPI_Comm_free(&host);
+    uint32_t n_each = sw_kernel_threads(r->kernel) / (uint32_t)here;
+    if (n_threads > 0 || here == 1)
+        return SW_OK;
+    sw_kernel_destroy(r->kernel);
+    r->kernel = NULL;
+    return sw_kernel_create(&r->kernel, n_each == 0 ? 1 : n_each, SW_KERNEL_BEST, err);
+}
+
+static sw_status begin(sw_running *r, const sw_mesh **mesh, sw_error *err)
+{
+    SW_TRY(read_mesh(r, mesh, err));
+    return check_ranks(r, *mesh, err);
+}
+
+/* The outcome of what each rank did alone. */
+static sw_status agree(const sw_running *r, sw_status mine, sw_error *err)
+{
+    return r->comm == NULL ? mine : sw_comm_agree(r->comm, mine, err);
 }
 
 sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *rows, sw_error *err)
 {
-    uint32_t n_threads = 0;
+    const sw_mesh *mesh = NULL;
 
     *r = (sw_running){.run = run, .rows = rows};
     if (run->messages != NULL) /* a rank that speaks */
         sw_meter_init(&r->meter, run->messages, sw_arguments_has(&run->arguments, rows->quiet));
-    SW_TRY(check_ranks(&run->arguments, rows->mesh, err));
-    SW_TRY(sw_arguments_u32(&run->arguments, rows->threads, 1, MOST_THREADS, &n_threads, err));
-    SW_TRY(sw_kernel_create(&r->kernel, n_threads, SW_KERNEL_BEST, err));
-    SW_TRY(sw_step_create(&r->step, r->kernel, err));
+    SW_TRY(sw_agree_over(MPI_COMM_WORLD, begin(r, &mesh, err), err));
+    if (mesh != NULL && sw_mesh_ranks(mesh) > 1)
+        SW_TRY(sw_comm_create(&r->comm, mesh, NULL, err));
+    sw_status status = make_kernel(r, err);
+    if (status == SW_OK)
+        status = sw_step_create(&r->step, r->kernel, err);
     sw_interrupt_watch();
-    return SW_OK;
+    return agree(r, status, err);
+}
+
+/* ---- the model ---- */
+
+/* The plan of the model: that of the file, which may have been edited, or one that is made. */
+static sw_status make_plan(sw_running *r, sw_error *err)
+{
+    const sw_arguments *arguments = &r->run->arguments;
+    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
+
+    if (r->plan != NULL)
+        return sw_plan_check(r->plan, r->weights.model, r->run->report, err);
+    choices.no_sequence_parallel = sw_arguments_has(arguments, r->rows->no_sp);
+    choices.loss_parallel = sw_arguments_has(arguments, r->rows->loss_parallel);
+    choices.report = r->run->report;
+    return sw_plan_create(&r->plan, r->weights.model, r->mesh, &choices, err);
+}
+
+static sw_status open_parts(sw_running *r, const char *path, sw_error *err)
+{
+    SW_TRY(sw_weights_open_parts(&r->weights, path, err));
+    return make_plan(r, err);
 }
 
 sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options *options, sw_error *err)
 {
-    SW_TRY(sw_weights_open(&r->weights, path, err));
-    return sw_load(&r->net, &r->weights, options, r->kernel, err);
+    sw_load_options load = *options;
+
+    if (r->comm == NULL) {
+        SW_TRY(sw_weights_open(&r->weights, path, err));
+        return sw_load(&r->net, &r->weights, &load, r->kernel, err);
+    }
+    SW_TRY(agree(r, open_parts(r, path, err), err));
+    load.plan = r->plan;
+    load.comm = r->comm;
+    return sw_load(&r->net, &r->weights, &load, r->kernel, err);
 }
+
+bool sw_running_is_first(const sw_running *r)
+{
+    return r->comm == NULL || sw_comm_rank(r->comm) == 0;
+}
+
+/* ---- tokens ---- */
 
 static sw_status read_token_type(const sw_arguments *arguments, uint32_t row, sw_token_format *out,
                                  sw_error *err)
@@ -85,7 +195,7 @@ static sw_status read_token_type(const sw_arguments *arguments, uint32_t row, sw
     return SW_OK;
 }
 
-sw_status sw_running_tokens(sw_running *r, sw_error *err)
+static sw_status open_tokens(sw_running *r, sw_error *err)
 {
     const sw_arguments *arguments = &r->run->arguments;
     bool is_text = sw_arguments_has(arguments, r->rows->text);
@@ -102,6 +212,11 @@ sw_status sw_running_tokens(sw_running *r, sw_error *err)
     return sw_tokens_open(&r->tokens, r->tokens_path, format, r->net->settings.vocab, err);
 }
 
+sw_status sw_running_tokens(sw_running *r, sw_error *err)
+{
+    return agree(r, open_tokens(r, err), err);
+}
+
 sw_status sw_running_end(sw_running *r, sw_status status)
 {
     sw_meter_end(&r->meter);
@@ -112,7 +227,10 @@ void sw_running_clear(sw_running *r)
 {
     sw_tokens_close(&r->tokens);
     sw_net_destroy(r->net);
+    sw_plan_destroy(r->plan);
     sw_weights_close(&r->weights);
+    sw_comm_destroy(r->comm);
+    sw_mesh_destroy(r->mesh);
     sw_step_destroy(r->step);
     sw_kernel_destroy(r->kernel);
 }

@@ -6,13 +6,13 @@
 #define SW_CLI_MPI_RUNNING_H
 
 #include "cli/command.h"
-#include "cli/input.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
 #include "io/json_write.h"
 #include "train/load.h"
 #include "train/tokens.h"
 
-/* Rows that several tables have. */
+/* Rows that several tables have, beside those of cli/planning.h. */
 #define SW_OPTION_TOKENS                                                                                     \
     {                                                                                                        \
         "tokens", 0, "FILE", "tokens: .npy, or bare u16 or u32 of little end first"                          \
@@ -29,9 +29,13 @@
     {                                                                                                        \
         "mesh", 'm', "AXES", "for now a mesh of one rank"                                                    \
     }
+#define SW_OPTION_RUN_PLAN                                                                                   \
+    {                                                                                                        \
+        "plan", 0, "FILE", "a plan that is made already, in place of --mesh"                                 \
+    }
 #define SW_OPTION_RUN_THREADS                                                                                \
     {                                                                                                        \
-        "threads", 0, "N", "threads that compute; all cores when not given"                                  \
+        "threads", 0, "N", "threads that compute on a rank; all cores when not given"                        \
     }
 #define SW_OPTION_QUIET_RUN                                                                                  \
     {                                                                                                        \
@@ -50,12 +54,20 @@ typedef struct sw_running_rows {
     uint32_t tokens;
     uint32_t text;
     uint32_t token_type;
+    bool has_ranks; /* the command runs on several, and has what follows */
+    uint32_t ep;
+    uint32_t plan;
+    uint32_t no_sp;
+    uint32_t loss_parallel;
 } sw_running_rows;
 
 /* Freed together; begin with a zeroed record. */
 typedef struct sw_running {
     const sw_run *run;
     const sw_running_rows *rows;
+    sw_plan *plan; /* NULL: one rank */
+    sw_mesh *mesh; /* of --mesh */
+    sw_comm *comm; /* NULL: one rank */
     sw_kernel *kernel;
     sw_step *step;
     sw_weights weights;
@@ -65,14 +77,20 @@ typedef struct sw_running {
     sw_meter meter;
 } sw_running;
 
-/* One rank, kernels, progress. SW_E_PLAN: more than one rank. */
+/*
+ * The ranks, kernels, progress. SW_E_PLAN: a mesh that is not that of the job, or that models are not run
+ * over. All of these are collective, and fail on all ranks alike.
+ */
 sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *rows, sw_error *err);
 
-/* The model at `path`. */
+/* The model at `path`, on several ranks by its plan. */
 sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options *options, sw_error *err);
 
 /* The tokens of --tokens or --text, one of which must be given. */
 sw_status sw_running_tokens(sw_running *r, sw_error *err);
+
+/* Is this the rank that writes files? */
+bool sw_running_is_first(const sw_running *r);
 
 /* The progress line goes; a failure is passed on. */
 sw_status sw_running_end(sw_running *r, sw_status status);

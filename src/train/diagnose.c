@@ -1,6 +1,7 @@
 /* Where a number went bad (train/diagnose.h). */
 #include "train/diagnose.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "kernel/elementwise.h"
@@ -68,26 +69,34 @@ static const sw_trained *find_bad(const sw_trained_list *list, const sw_kernel *
     return NULL;
 }
 
+/* `name`, where any rank has one: then `text` says so on all of them. */
+static bool tell(const sw_ranks *ranks, const char *what, const char *name, char text[SW_BAD_TENSOR_TEXT])
+{
+    uint32_t rank = sw_ranks_first(ranks, name != NULL);
+
+    if (rank == UINT32_MAX)
+        return false;
+    if (ranks->comm == NULL)
+        (void)snprintf(text, SW_BAD_TENSOR_TEXT, "%s of %.300s", what, name);
+    else
+        (void)snprintf(text, SW_BAD_TENSOR_TEXT, "%s of %.300s, on rank %" PRIu32, what,
+                       name == NULL ? "" : name, rank);
+    sw_ranks_tell(ranks, rank, text, SW_BAD_TENSOR_TEXT);
+    return true;
+}
+
 void sw_diagnose(const sw_trained_list *list, sw_net *net, sw_step *step, const sw_feed *feed,
-                 char text[SW_BAD_TENSOR_TEXT])
+                 const sw_ranks *ranks, char text[SW_BAD_TENSOR_TEXT])
 {
     const sw_kernel *kernel = sw_step_kernel(step);
     const sw_trained *param = find_bad(list, kernel, false);
-    const sw_module *module = NULL;
-    const char *what = "values";
-    const char *name = NULL;
 
-    if (param == NULL) {
-        module = find_bad_output(net, step, feed);
-        what = "output";
-    }
-    if (param == NULL && module == NULL) {
-        param = find_bad(list, kernel, true);
-        what = "gradient";
-    }
-    name = param != NULL ? param->fqn : module != NULL ? module->fqn : NULL;
-    if (name == NULL)
+    if (tell(ranks, "values", param == NULL ? NULL : param->fqn, text))
+        return;
+    const sw_module *module = find_bad_output(net, step, feed);
+    if (tell(ranks, "output", module == NULL ? NULL : module->fqn, text))
+        return;
+    param = find_bad(list, kernel, true);
+    if (!tell(ranks, "gradient", param == NULL ? NULL : param->fqn, text))
         (void)snprintf(text, SW_BAD_TENSOR_TEXT, "none that is kept");
-    else
-        (void)snprintf(text, SW_BAD_TENSOR_TEXT, "%s of %.300s", what, name);
 }

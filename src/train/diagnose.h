@@ -7,14 +7,16 @@
 
 #include "train/feed.h"
 #include "train/optimizer.h"
+#include "train/ranks.h"
 
 enum { SW_BAD_TENSOR_TEXT = 400 };
 
 /*
  * "values of NAME", else "output of MODULE" of one more forward over `feed`, else "gradient of NAME"; "none
- * that is kept" when all of those are finite. The step's tensors are lost.
+ * that is kept" when all of those are finite. Of several ranks the lowest that has one, and its number. The
+ * step's tensors are lost. Collective over the ranks.
  */
 void sw_diagnose(const sw_trained_list *list, sw_net *net, sw_step *step, const sw_feed *feed,
-                 char text[SW_BAD_TENSOR_TEXT]);
+                 const sw_ranks *ranks, char text[SW_BAD_TENSOR_TEXT]);
 
 #endif

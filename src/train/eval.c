@@ -9,6 +9,7 @@
 #include "checkpoint/crew.h"
 #include "checkpoint/fixed_math.h"
 #include "train/feed.h"
+#include "train/ranks.h"
 
 enum { USUAL_TOKENS = 512, USUAL_LOGITS = 1 << 24 };
 
@@ -16,6 +17,7 @@ enum { USUAL_TOKENS = 512, USUAL_LOGITS = 1 << 24 };
 typedef struct evaluating {
     const sw_net *net;
     sw_step *step;
+    sw_ranks ranks;
     const sw_tokens *tokens;
     uint64_t length; /* of a sequence */
     uint64_t n_rows; /* of a pass */
@@ -45,6 +47,8 @@ static sw_status begin(evaluating *e, const sw_eval_options *options, sw_error *
     e->n_rows = e->n_rows < e->n_sequences ? e->n_rows : e->n_sequences;
     e->chunk = most_logits / (e->n_rows * e->net->settings.vocab);
     e->chunk = e->chunk == 0 ? 1 : e->chunk;
+    if (e->ranks.cuts_tokens) /* no rank has the places of a row to choose from */
+        e->chunk = e->length;
     e->ids = sw_alloc_zero(e->n_rows * e->length, sizeof *e->ids);
     e->targets = sw_alloc_zero(e->n_rows * e->length, sizeof *e->targets);
     if (e->ids == NULL || e->targets == NULL)
@@ -88,7 +92,8 @@ static sw_status add_loss(const evaluating *e, const sw_pass *pass, const sw_ten
 {
     const sw_loss_stage *loss = &e->net->stages->loss;
     sw_stack_mark mark = sw_stack_top(sw_step_stack(e->step));
-    const sw_tensor *cut = sw_op_copy(e->step, sw_view_slice(e->step, hidden, 1, first, n));
+    const sw_tensor *cut =
+        n == e->length ? hidden : sw_op_copy(e->step, sw_view_slice(e->step, hidden, 1, first, n));
     const sw_tensor *logits = sw_net_logits(e->net, e->step, pass, cut);
     const sw_tensor *y = loss->run(loss->context, e->step, logits, cut_targets(e, first, n), 1.0);
 
@@ -136,18 +141,20 @@ static double perplexity_of(double loss)
 sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, const sw_tokens *tokens,
                       const sw_eval_options *options, sw_error *err)
 {
-    evaluating e SW_AUTO(clear_evaluating) = {.net = net, .step = step, .tokens = tokens};
+    evaluating e SW_AUTO(clear_evaluating) = {
+        .net = net, .step = step, .ranks = sw_ranks_of(net), .tokens = tokens};
     double sum = 0.0;
 
     SW_TRY(begin(&e, options, err));
-    for (uint64_t first = 0; first < e.n_sequences; first += e.n_rows) {
-        if (!report(&e, options, first))
+    const uint64_t n_each = e.n_rows * sw_ranks_parts(&e.ranks); /* sequences that go through at one time */
+    for (uint64_t first = 0; first < e.n_sequences; first += n_each) {
+        if (!sw_ranks_all(&e.ranks, report(&e, options, first)))
             return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
                            "stopped after %" PRIu64 " of %" PRIu64 " sequences", first, e.n_sequences);
-        SW_TRY(run_pass(&e, first, &sum, err));
+        SW_TRY(run_pass(&e, first + sw_ranks_part(&e.ranks) * e.n_rows, &sum, err));
     }
     *out = (sw_evaluation){.n_predicted = tokens->n_tokens - 1, .n_sequences = e.n_sequences};
-    out->loss = sum / (double)out->n_predicted;
+    out->loss = sw_ranks_sum(&e.ranks, sum) / (double)out->n_predicted;
     out->perplexity = perplexity_of(out->loss);
     return SW_OK;
 }

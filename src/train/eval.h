@@ -1,6 +1,7 @@
 /*
  * The loss of a net over a file of tokens, cut into sequences one after the other, the last one shorter:
- * every token but the first is predicted once, from those of its sequence before it.
+ * every token but the first is predicted once, from those of its sequence before it. Ranks that share a net
+ * share out the sequences, and all get the same numbers; then it is collective.
  */
 #ifndef SW_TRAIN_EVAL_H
 #define SW_TRAIN_EVAL_H

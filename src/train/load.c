@@ -1,8 +1,11 @@
 /* Checkpoints into nets (train/load.h). */
 #include "train/load.h"
 
+#include "apply/applied.h"
+#include "apply/apply.h"
 #include "base/status.h"
 #include "plan/report.h"
+#include "train/local.h"
 
 uint64_t sw_parameter_elems(const sw_parameter *parameter)
 {
@@ -57,11 +60,47 @@ static sw_status fill(const sw_net *net, const sw_weights *weights, bool trains,
     return SW_OK;
 }
 
+static void drop_reader(sw_local_reader **reader)
+{
+    sw_local_reader_destroy(*reader);
+}
+
+/* Parts of this rank. */
+static sw_status fill_parts(const sw_net *net, const sw_weights *weights, const sw_kernel *kernel,
+                            sw_error *err)
+{
+    sw_local_reader *reader SW_AUTO(drop_reader) = NULL;
+
+    SW_TRY(sw_local_reader_create(&reader, weights, kernel, err));
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        const sw_parameter *p = &net->parameters[i];
+        SW_TRY(sw_local_read(reader, &sw_applied_parameter_at(net, i)->layout, sw_applied_of(net)->active.at,
+                             p->fqn, p->dtype, sw_tensor_data(p->tensor), err));
+    }
+    return SW_OK;
+}
+
 static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_options *options,
                       const sw_kernel *kernel, sw_error *err)
 {
     SW_TRY(sw_net_allocate(net, options->trains, err));
+    if (options->comm != NULL)
+        return fill_parts(net, weights, kernel, err);
     return fill(net, weights, options->trains, kernel, err);
+}
+
+/* The plan made real on all ranks, or on none. */
+static sw_status apply(sw_net *net, sw_status made, const sw_load_options *options, sw_error *err)
+{
+    const sw_apply_options how = {.validates = false};
+    sw_source_shards *shards = NULL;
+
+    if (options->comm == NULL)
+        return made;
+    SW_TRY(sw_comm_agree(options->comm, made, err));
+    SW_TRY(sw_apply(&net, 1, options->plan, options->comm, &how, &shards, err));
+    sw_source_shards_destroy(shards); /* nothing is sharded further */
+    return SW_OK;
 }
 
 sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,
@@ -73,8 +112,13 @@ sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options
                                 .on_tensor = report_tensor,
                                 .context = options->report};
 
-    SW_TRY(sw_net_create(out, weights->model, &net, err));
-    sw_status status = load(*out, weights, options, kernel, err);
+    *out = NULL;
+    sw_status status = sw_net_create(out, weights->model, &net, err);
+    status = apply(*out, status, options, err);
+    if (status == SW_OK)
+        status = load(*out, weights, options, kernel, err);
+    if (options->comm != NULL)
+        status = sw_comm_agree(options->comm, status, err);
     if (status != SW_OK) {
         sw_net_destroy(*out);
         *out = NULL;

@@ -6,6 +6,8 @@
 #define SW_TRAIN_LOAD_H
 
 #include "nn/net.h"
+#include "shardwright/comm.h"
+#include "shardwright/plan.h"
 #include "train/weights.h"
 
 typedef struct sw_load_options {
@@ -13,12 +15,15 @@ typedef struct sw_load_options {
     bool trains;        /* with gradients; not with BF16 */
     uint32_t positions; /* that will be used; 0: all of the config */
     sw_report *report;  /* gets each tensor that does not fit; may be NULL */
+    /* This rank's part of the net; both are borrowed as long as it lives. NULL: the whole. */
+    const sw_plan *plan;
+    sw_comm *comm;
 } sw_load_options;
 
 /*
  * The net borrows from `weights` unless it trains. SW_E_FORMAT: a config that cannot be run, tensors that are
  * missing, too many, misshapen, or of a type that no product reads: how many and the first, all of them in
- * the report.
+ * the report. Collective over the ranks of `comm`, which read no more than their parts.
  */
 sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,
                   const sw_kernel *kernel, sw_error *err);

@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "apply/gradients.h"
 #include "base/alloc.h"
 #include "base/status.h"
 #include "train/diagnose.h"
 #include "train/load.h"
 
-enum { PROBE_TOKENS = 128 };
+enum { PROBE_TOKENS = 128, BUCKET_BYTES = 4 << 20 };
 
 /* ---- beginning ---- */
 
@@ -59,6 +60,19 @@ static sw_status list_parameters(sw_trainer *t, sw_error *err)
     return SW_OK;
 }
 
+/* Every rank has as many rows, so that all run the same passes. */
+static sw_status share_rows(sw_trainer *t, sw_error *err)
+{
+    uint32_t n_parts = sw_ranks_parts(&t->ranks);
+
+    t->n_rows = t->options.batch / n_parts;
+    if (t->options.batch % n_parts == 0)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_PLAN, "give a --batch that they divide",
+                   "dp=%" PRIu32 ": %" PRIu32 " sequences of a micro-batch cannot be shared out evenly",
+                   n_parts, t->options.batch);
+}
+
 static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *tokens_path, sw_error *err)
 {
     const sw_train_options *o = &t->options;
@@ -69,6 +83,7 @@ static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *toke
         return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", o->seq_len,
                        most);
+    SW_TRY(share_rows(t, err));
     SW_TRY(sw_batches_create(&t->batches, tokens, o->seq_len, o->seed, tokens_path, err));
     SW_TRY(sw_step_create(&t->step, t->kernel, err));
     SW_TRY(list_parameters(t, err));
@@ -80,9 +95,11 @@ static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *toke
 sw_status sw_trainer_create(sw_trainer *out, sw_net *net, sw_kernel *kernel, const sw_tokens *tokens,
                             const char *tokens_path, const sw_train_options *options, sw_error *err)
 {
-    sw_trainer trainer = {.options = *options, .net = net, .kernel = kernel};
-    sw_status status = create(&trainer, tokens, tokens_path, err);
+    sw_trainer trainer = {.options = *options, .net = net, .kernel = kernel, .ranks = sw_ranks_of(net)};
+    sw_status status = sw_ranks_agree(&trainer.ranks, create(&trainer, tokens, tokens_path, err), err);
 
+    if (status == SW_OK && trainer.ranks.comm != NULL)
+        status = sw_apply_gradients(&trainer.gradients, net, BUCKET_BYTES, err);
     if (status != SW_OK) {
         sw_trainer_clear(&trainer);
         return status;
@@ -96,6 +113,7 @@ void sw_trainer_clear(sw_trainer *trainer)
     sw_free(trainer->ids);
     sw_free(trainer->targets);
     sw_free(trainer->list.params);
+    sw_gradients_destroy(trainer->gradients);
     sw_stack_destroy(trainer->moments);
     sw_step_destroy(trainer->step);
     sw_batches_clear(&trainer->batches);
@@ -120,14 +138,15 @@ static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, do
     return sw_step_backward(step, y, NULL, err);
 }
 
-/* Micro-batch `i` of the step. */
+/* This rank's rows of micro-batch `i` of the step. */
 static sw_feed micro_of(const sw_trainer *t, uint32_t i)
 {
     const sw_train_options *o = &t->options;
-    uint64_t first = (uint64_t)i * o->batch * o->seq_len;
+    uint64_t row = (uint64_t)i * o->batch + (uint64_t)sw_ranks_part(&t->ranks) * t->n_rows;
+    uint64_t first = row * o->seq_len;
 
     return (sw_feed){
-        .n_rows = o->batch, .n_tokens = o->seq_len, .ids = t->ids + first, .targets = t->targets + first};
+        .n_rows = t->n_rows, .n_tokens = o->seq_len, .ids = t->ids + first, .targets = t->targets + first};
 }
 
 static sw_status refuse_number(sw_trainer *t, const sw_feed *feed, const char *what, double value,
@@ -135,7 +154,7 @@ static sw_status refuse_number(sw_trainer *t, const sw_feed *feed, const char *w
 {
     char where[SW_BAD_TENSOR_TEXT];
 
-    sw_diagnose(&t->list, t->net, t->step, feed, where);
+    sw_diagnose(&t->list, t->net, t->step, feed, &t->ranks, where);
     return SW_FAIL(err, SW_E_FORMAT, "try a smaller --lr, a longer --warmup, or --clip",
                    "step %" PRIu64 ": %s is %s; the first bad tensor: %s", t->n_done + 1, what,
                    value != value ? "nan" : "infinite", where);
@@ -147,11 +166,22 @@ static sw_status run_micros(sw_trainer *t, uint64_t n_targets, double *loss, sw_
     sw_net_forget_gradients(t->net);
     for (uint32_t i = 0; i < t->options.accumulate; i++) {
         const sw_feed feed = micro_of(t, i);
-        SW_TRY(run_micro(t, t->step, &feed, 1.0 / (double)n_targets, loss, err));
+        double mine = 0.0;
+        SW_TRY(run_micro(t, t->step, &feed, 1.0 / (double)n_targets, &mine, err));
+        *loss += sw_ranks_sum(&t->ranks, mine);
         if (!__builtin_isfinite(*loss))
             return refuse_number(t, &feed, "the loss", *loss, err);
     }
     return SW_OK;
+}
+
+/* The norm of all gradients, once they are those of all ranks. */
+static double sum_gradients(sw_trainer *t)
+{
+    if (t->gradients == NULL)
+        return sw_trained_norm(&t->list, t->kernel);
+    sw_gradients_sum(t->gradients);
+    return sw_trained_norm_of(sw_gradients_square_sum(t->gradients, t->kernel));
 }
 
 sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
@@ -167,7 +197,7 @@ sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
     if (out->tokens > 0) {
         SW_TRY(run_micros(t, out->tokens, &out->loss, err));
         const sw_feed first = micro_of(t, 0);
-        out->norm = sw_trained_norm(&t->list, t->kernel);
+        out->norm = sum_gradients(t);
         if (!__builtin_isfinite(out->norm))
             return refuse_number(t, &first, "the norm of the gradients", out->norm, err);
         adamw.lr = out->lr;
@@ -216,7 +246,7 @@ static sw_status probe(sw_trainer *t, uint64_t n_rows, uint64_t n_tokens, double
  */
 sw_status sw_trainer_predict(sw_trainer *t, sw_train_memory *out, sw_error *err)
 {
-    uint64_t n_rows = t->options.batch;
+    uint64_t n_rows = t->n_rows;
     uint64_t n_tokens = t->options.seq_len;
     uint64_t n_probe = n_tokens < PROBE_TOKENS ? n_tokens : PROBE_TOKENS;
     double one = 0.0;

@@ -1,7 +1,9 @@
 /*
  * Training: steps of forward, backward, clipping and AdamW over micro-batches, with one loss: the mean over
  * all tokens with a target of the whole step. What a step does follows from the options, the seed, the data
- * and the number of the step, so a run can be taken up at any of them.
+ * and the number of the step, so a run can be taken up at any of them. A net that a plan was applied to is
+ * trained by all of its ranks, on the same sequences as by one: those of data parallelism share out the rows
+ * of each micro-batch. Then everything here is collective, and fails on all ranks alike.
  */
 #ifndef SW_TRAIN_LOOP_H
 #define SW_TRAIN_LOOP_H
@@ -10,10 +12,11 @@
 #include "train/batches.h"
 #include "train/curve.h"
 #include "train/optimizer.h"
+#include "train/ranks.h"
 #include "train/schedule.h"
 
 typedef struct sw_train_options {
-    uint32_t batch;      /* sequences of a micro-batch */
+    uint32_t batch;      /* sequences of a micro-batch, of all ranks together */
     uint32_t accumulate; /* micro-batches of a step */
     uint32_t seq_len;
     uint64_t seed;   /* of the order of the data */
@@ -37,6 +40,9 @@ typedef struct sw_trainer {
     sw_step *step;
     sw_stack *moments;
     sw_trained_list list;
+    sw_ranks ranks;                 /* that train the net together */
+    struct sw_gradients *gradients; /* summed over them; NULL: one rank alone */
+    uint32_t n_rows;                /* of a micro-batch on this rank */
     sw_batches batches;
     int32_t *ids; /* of all sequences of a step */
     int32_t *targets;
@@ -44,7 +50,8 @@ typedef struct sw_trainer {
     uint64_t position; /* sequences taken */
 } sw_trainer;          /* all zero is none */
 
-/* Moments are zero. SW_E_FORMAT: too few tokens; SW_E_LIMIT: sequences beyond the net's positions. */
+/* Moments are zero. SW_E_FORMAT: too few tokens; SW_E_LIMIT: sequences beyond the net's positions;
+ * SW_E_PLAN: rows that ranks do not divide. */
 sw_status sw_trainer_create(sw_trainer *out, sw_net *net, sw_kernel *kernel, const sw_tokens *tokens,
                             const char *tokens_path, const sw_train_options *options, sw_error *err);
 void sw_trainer_clear(sw_trainer *trainer);

@@ -13,6 +13,11 @@ bool sw_trained_decays(const sw_trained *param)
     return param->n_dims >= 2;
 }
 
+double sw_trained_norm_of(double square_sum)
+{
+    return square_sum >= DBL_MIN && square_sum <= DBL_MAX ? sw_fixed_sqrt(square_sum) : square_sum;
+}
+
 double sw_trained_norm(const sw_trained_list *list, const sw_kernel *kernel)
 {
     double sum = 0.0;
@@ -22,7 +27,7 @@ double sw_trained_norm(const sw_trained_list *list, const sw_kernel *kernel)
         if (param->storage->has_gradient)
             sum += sw_kernel_square_sum(kernel, param->storage->dtype, param->gradient, param->n_elems);
     }
-    return sum >= DBL_MIN && sum <= DBL_MAX ? sw_fixed_sqrt(sum) : sum;
+    return sw_trained_norm_of(sum);
 }
 
 void sw_trained_step(const sw_trained_list *list, const sw_kernel *kernel, const sw_adamw *adamw, double norm,

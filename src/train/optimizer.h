@@ -45,6 +45,7 @@ bool sw_trained_decays(const sw_trained *param);
 
 /* The norm of all gradients as one vector, in double. */
 double sw_trained_norm(const sw_trained_list *list, const sw_kernel *kernel);
+double sw_trained_norm_of(double square_sum);
 
 /* One step of AdamW, number `step` from 1 on, with gradients whose norm is `norm`. */
 void sw_trained_step(const sw_trained_list *list, const sw_kernel *kernel, const sw_adamw *adamw, double norm,

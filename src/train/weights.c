@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "checkpoint/store.h"
 #include "kernel/read_floats.h"
+#include "shardwright/checkpoint.h"
 
 /* ---- elements ---- */
 
@@ -84,17 +85,33 @@ static sw_status open_all(sw_weights *weights, const char *path, sw_error *err)
     return map_files(weights, err);
 }
 
+static sw_status open_parts(sw_weights *weights, const char *path, sw_error *err)
+{
+    SW_TRY(sw_checkpoint_model(&weights->model, path, err));
+    return sw_store_open(&weights->store, path, NULL, err);
+}
+
+static sw_status finish(sw_weights *out, sw_weights *weights, sw_status status)
+{
+    if (status == SW_OK)
+        *out = *weights;
+    else
+        sw_weights_close(weights);
+    return status;
+}
+
 sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err)
 {
     sw_weights weights = {0};
-    sw_status status = open_all(&weights, path, err);
 
-    if (status != SW_OK) {
-        sw_weights_close(&weights);
-        return status;
-    }
-    *out = weights;
-    return SW_OK;
+    return finish(out, &weights, open_all(&weights, path, err));
+}
+
+sw_status sw_weights_open_parts(sw_weights *out, const char *path, sw_error *err)
+{
+    sw_weights weights = {0};
+
+    return finish(out, &weights, open_parts(&weights, path, err));
 }
 
 void sw_weights_unmap(sw_weights *weights)

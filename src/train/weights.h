@@ -19,6 +19,12 @@ typedef struct sw_weights {
 
 /* SW_E_FORMAT: a sharded folder, or what sw_model_open() refuses. */
 sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err);
+
+/*
+ * For ranks that each read their part (train/local.h): a sharded folder too; nothing is mapped, so that
+ * sw_weights_find() finds nothing. SW_E_FORMAT: what sw_checkpoint_model() refuses.
+ */
+sw_status sw_weights_open_parts(sw_weights *out, const char *path, sw_error *err);
 void sw_weights_close(sw_weights *weights);
 
 /* What was read is no longer needed: files can go. */
