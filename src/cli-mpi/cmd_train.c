@@ -163,9 +163,6 @@ static sw_status read_saving(training *t, sw_error *err)
     t->model = arguments->operands[0];
     if (t->save == NULL)
         return SW_OK;
-    if (t->r.comm != NULL)
-        return SW_FAIL(err, SW_E_PLAN, "train without --save, or on one rank",
-                       "--save: checkpoints of several ranks are not written yet");
     bool is_there = sw_file_kind_of(t->save) != SW_FILE_ABSENT;
     t->is_resumed = is_there && sw_arguments_has(arguments, OPT_RESUME);
     if (t->is_resumed)

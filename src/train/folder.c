@@ -1,5 +1,5 @@
 /* Writing folders (train/folder.h): the writer of src/checkpoint, with a store made by hand. */
-#include "train/folder.h"
+#include "train/folder_saving.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -9,26 +9,13 @@
 #include "base/status.h"
 #include "checkpoint/carry.h"
 #include "checkpoint/format.h"
-#include "checkpoint/publish.h"
 #include "checkpoint/target_file.h"
 #include "model/config_edit.h"
 #include "model/shards.h"
 
-static const char config_name[] = "config.json";
+static const char config_name[] = SW_FOLDER_CONFIG;
 
-enum { SMALL_FILES_BYTES = 1 << 20 /* room for what is small and not yet made */ };
-
-/* One folder. Tensor i of the store is that of the folder. */
-typedef struct saving {
-    const sw_folder *folder;
-    sw_store store;   /* no files: names and shapes of what is written, and what is carried along */
-    sw_buffer config; /* edited */
-    sw_target *target;
-    sw_publication publication;
-    sw_error *err;
-} saving;
-
-static void clear_saving(saving *s)
+void sw_folder_saving_clear(sw_folder_saving *s)
 {
     sw_publish_drop(&s->publication);
     sw_target_destroy(s->target);
@@ -38,14 +25,14 @@ static void clear_saving(saving *s)
     sw_tensor_list_clear(&s->store.list);
 }
 
-static sw_status no_memory(const saving *s)
+static sw_status no_memory(const sw_folder_saving *s)
 {
     return SW_FAIL(s->err, SW_E_NO_MEMORY, "", "no memory to write a checkpoint");
 }
 
 /* ---- what is written ---- */
 
-static sw_status list_tensors(saving *s)
+static sw_status list_tensors(sw_folder_saving *s)
 {
     const sw_folder *folder = s->folder;
     sw_tensor_list *list = &s->store.list;
@@ -72,7 +59,7 @@ static sw_status list_tensors(saving *s)
 }
 
 /* The small files of the origin without its config, which is written as it is now. */
-static sw_status list_carried(saving *s)
+static sw_status list_carried(sw_folder_saving *s)
 {
     const sw_store *from = s->folder->origin->store;
 
@@ -94,7 +81,7 @@ static void drop_text(char **text)
 }
 
 /* The config with the dtype of what stands beside it; weights of F64 have no word in it that readers know. */
-static sw_status edit_config(saving *s)
+static sw_status edit_config(sw_folder_saving *s)
 {
     const char *folder = s->folder->origin->store->folder;
     char *path SW_AUTO(drop_text) = sw_path_in(folder[0] == '\0' ? "." : folder, config_name);
@@ -112,7 +99,7 @@ static sw_status edit_config(saving *s)
 
 /* ---- writing ---- */
 
-static sw_status write_parts(const saving *s, const sw_target_file *file, int fd, const char *path)
+static sw_status write_parts(const sw_folder_saving *s, const sw_target_file *file, int fd, const char *path)
 {
     for (uint32_t i = file->first_part; i < file->first_part + file->n_parts; i++) {
         const sw_target_part *part = &s->target->parts[i];
@@ -122,7 +109,7 @@ static sw_status write_parts(const saving *s, const sw_target_file *file, int fd
     return SW_OK;
 }
 
-static sw_status write_file(const saving *s, uint32_t number)
+static sw_status write_file(const sw_folder_saving *s, uint32_t number)
 {
     const sw_target_file *file = &s->target->files[number];
     char *path SW_AUTO(drop_text) = sw_path_in(s->publication.partial, file->name);
@@ -141,7 +128,7 @@ static sw_status write_file(const saving *s, uint32_t number)
     return sw_target_file_seal(s->target, number, path, s->err);
 }
 
-static sw_status write_small(const saving *s)
+static sw_status write_small(const sw_folder_saving *s)
 {
     const char *folder = s->publication.partial;
     sw_buffer index SW_AUTO(sw_buffer_clear) = {0};
@@ -156,16 +143,21 @@ static sw_status write_small(const saving *s)
     return sw_carry_write(folder, SW_INDEX_NAME, index.bytes, index.length, s->err);
 }
 
-static sw_status write_folder(saving *s, const char *out, bool replace)
+sw_status sw_folder_saving_begin(sw_folder_saving *s)
 {
     SW_TRY(list_tensors(s));
     SW_TRY(list_carried(s));
-    SW_TRY(edit_config(s));
+    return edit_config(s);
+}
+
+static sw_status write_folder(sw_folder_saving *s, const char *out, bool replace)
+{
+    SW_TRY(sw_folder_saving_begin(s));
     SW_TRY(sw_target_of_folder(&s->target, &s->store, 0, s->err));
     const sw_publish_choices choices = {.replace = replace,
                                         .need_bytes = sw_target_bytes(s->target) + sw_carry_bytes(&s->store) +
                                                       s->config.length + s->folder->state->length +
-                                                      SMALL_FILES_BYTES};
+                                                      SW_FOLDER_SMALL_BYTES};
     SW_TRY(sw_publish_begin(&s->publication, out, &choices, s->err));
     for (uint32_t f = 0; f < s->target->n_files; f++)
         SW_TRY(write_file(s, f));
@@ -175,7 +167,7 @@ static sw_status write_folder(saving *s, const char *out, bool replace)
 
 sw_status sw_folder_write(const sw_folder *folder, const char *out, bool replace, sw_error *err)
 {
-    saving s SW_AUTO(clear_saving) = {.folder = folder, .err = err};
+    sw_folder_saving s SW_AUTO(sw_folder_saving_clear) = {.folder = folder, .err = err};
 
     return write_folder(&s, out, replace);
 }

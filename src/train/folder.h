@@ -7,13 +7,14 @@
 #define SW_TRAIN_FOLDER_H
 
 #include "base/buffer.h"
+#include "shardwright/comm.h"
 #include "train/weights.h"
 
 typedef struct sw_folder_tensor {
     const char *name;
     uint32_t n_dims;
-    const uint64_t *dims;
-    const void *data;
+    const uint64_t *dims; /* of the whole */
+    const void *data;     /* row-major; of several ranks, what this one has by the plan */
     uint32_t
         state_of; /* number of the parameter whose optimizer state it is; UINT32_MAX: it is a parameter */
 } sw_folder_tensor;
@@ -28,5 +29,12 @@ typedef struct sw_folder {
 
 /* An existing checkpoint at `out` is exchanged for the new one if `replace`, and refused otherwise. */
 sw_status sw_folder_write(const sw_folder *folder, const char *out, bool replace, sw_error *err);
+
+/*
+ * The same by all ranks of a plan of that model, whatever its dtype: a sharded folder, of which each writes
+ * the file of its coordinate, and rank 0 what is small. Collective.
+ */
+sw_status sw_folder_write_parts(const sw_folder *folder, const sw_plan *plan, sw_comm *comm, const char *out,
+                                bool replace, sw_error *err);
 
 #endif

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apply/applied.h"
 #include "base/alloc.h"
 #include "base/status.h"
+#include "train/local.h"
 #include "train/save.h"
 #include "train/state.h"
 
@@ -71,7 +73,54 @@ static sw_status take_moment(const sw_trainer *trainer, const sw_weights *checkp
     return SW_OK;
 }
 
-sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
+static void drop_reader(sw_local_reader **reader)
+{
+    sw_local_reader_destroy(*reader);
+}
+
+static sw_status take_part(sw_local_reader *reader, const sw_applied_parameter *p, sw_grid_coord at,
+                           const char *prefix, const sw_trained *param, void *to, sw_error *err)
+{
+    size_t capacity = strlen(prefix) + strlen(param->fqn) + 1;
+    char *name SW_AUTO(drop_text) = sw_alloc(capacity);
+
+    if (name == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%.300s: no memory", param->fqn);
+    (void)snprintf(name, capacity, "%s%s", prefix, param->fqn);
+    return sw_local_read(reader, &p->layout, at, name, param->storage->dtype, to, err);
+}
+
+/* Moments of this rank's parts; the list has the parameters that are trained, in the net's order. */
+static sw_status take_parts(const sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
+{
+    sw_local_reader *reader SW_AUTO(drop_reader) = NULL;
+    const sw_net *net = trainer->net;
+    const sw_trained *param = trainer->list.params;
+    sw_grid_coord at = sw_applied_of(net)->active.at;
+
+    SW_TRY(sw_local_reader_create(&reader, checkpoint, trainer->kernel, err));
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        const sw_applied_parameter *p = sw_applied_parameter_at(net, i);
+        if (net->parameters[i].is_frozen)
+            continue;
+        SW_TRY(take_part(reader, p, at, SW_STATE_FIRST_MOMENT, param, param->m, err));
+        SW_TRY(take_part(reader, p, at, SW_STATE_SECOND_MOMENT, param, param->v, err));
+        param++;
+    }
+    return SW_OK;
+}
+
+static sw_status take_wholes(const sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
+{
+    for (size_t i = 0; i < trainer->list.n_params; i++) {
+        const sw_trained *param = &trainer->list.params[i];
+        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_FIRST_MOMENT, param, param->m, err));
+        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_SECOND_MOMENT, param, param->v, err));
+    }
+    return SW_OK;
+}
+
+static sw_status resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
 {
     const char *path = sw_weights_path(checkpoint);
     sw_train_state state = {0};
@@ -86,12 +135,13 @@ sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_
         return status;
     }
     SW_TRY(check_run(trainer, &state, path, err));
-    for (size_t i = 0; i < trainer->list.n_params; i++) {
-        const sw_trained *param = &trainer->list.params[i];
-        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_FIRST_MOMENT, param, param->m, err));
-        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_SECOND_MOMENT, param, param->v, err));
-    }
+    SW_TRY((trainer->ranks.comm == NULL ? take_wholes : take_parts)(trainer, checkpoint, err));
     trainer->n_done = state.step;
     trainer->position = state.position;
     return SW_OK;
+}
+
+sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
+{
+    return sw_ranks_agree(&trainer->ranks, resume(trainer, checkpoint, err), err);
 }

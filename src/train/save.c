@@ -1,6 +1,7 @@
 /* Checkpoints of training runs (train/save.h): what is in them. */
 #include "train/save.h"
 
+#include "apply/applied.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -31,14 +32,23 @@ static sw_status no_memory(const saving *s)
     return SW_FAIL(s->err, SW_E_NO_MEMORY, "", "no memory to write a checkpoint");
 }
 
-static sw_status add_moment(saving *s, const char *prefix, const sw_parameter *parameter, const void *data,
-                            uint32_t state_of)
+/* Extents of the whole of parameter `i`. */
+static const uint64_t *whole_dims(const sw_net *net, uint32_t i)
 {
-    const char *name = sw_arena_format(s->arena, "%s%s", prefix, parameter->fqn);
+    const sw_applied_parameter *applied = sw_applied_parameter_at(net, i);
+
+    return applied == NULL ? net->parameters[i].dims : applied->layout.dims;
+}
+
+static sw_status add_moment(saving *s, const char *prefix, uint32_t i, const void *data)
+{
+    const sw_net *net = s->trainer->net;
+    const sw_parameter *p = &net->parameters[i];
+    const char *name = sw_arena_format(s->arena, "%s%s", prefix, p->fqn);
 
     if (name == NULL)
         return no_memory(s);
-    s->tensors[s->n_tensors++] = (sw_folder_tensor){name, parameter->n_dims, parameter->dims, data, state_of};
+    s->tensors[s->n_tensors++] = (sw_folder_tensor){name, p->n_dims, whole_dims(net, i), data, i};
     return SW_OK;
 }
 
@@ -54,15 +64,15 @@ static sw_status list_tensors(saving *s)
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         const sw_parameter *p = &net->parameters[i];
         s->tensors[s->n_tensors++] =
-            (sw_folder_tensor){p->fqn, p->n_dims, p->dims, sw_tensor_data(p->tensor), UINT32_MAX};
+            (sw_folder_tensor){p->fqn, p->n_dims, whole_dims(net, i), sw_tensor_data(p->tensor), UINT32_MAX};
     }
     for (uint32_t i = 0; i < net->n_parameters;
          i++) { /* the list has those that are trained, in this order */
         const sw_parameter *p = &net->parameters[i];
         if (p->is_frozen)
             continue;
-        SW_TRY(add_moment(s, SW_STATE_FIRST_MOMENT, p, trained->m, i));
-        SW_TRY(add_moment(s, SW_STATE_SECOND_MOMENT, p, trained->v, i));
+        SW_TRY(add_moment(s, SW_STATE_FIRST_MOMENT, i, trained->m));
+        SW_TRY(add_moment(s, SW_STATE_SECOND_MOMENT, i, trained->v));
         trained++;
     }
     return SW_OK;
@@ -73,13 +83,18 @@ sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, con
 {
     saving s SW_AUTO(clear_saving) = {.trainer = trainer, .arena = sw_arena_create(0), .err = err};
 
-    SW_TRY(list_tensors(&s));
-    SW_TRY(sw_train_state_put(&s.state, trainer, err));
+    sw_status status = list_tensors(&s);
+    if (status == SW_OK)
+        status = sw_train_state_put(&s.state, trainer, err);
+    SW_TRY(sw_ranks_agree(&trainer->ranks, status, err));
     const sw_folder folder = {.tensors = s.tensors,
                               .n_tensors = s.n_tensors,
                               .dtype = trainer->net->settings.dtype,
                               .origin = origin,
                               .state = &s.state};
+    const sw_applied *applied = sw_applied_of(trainer->net);
+    if (applied != NULL)
+        return sw_folder_write_parts(&folder, applied->plan, trainer->ranks.comm, out, replace, err);
     return sw_folder_write(&folder, out, replace, err);
 }
 

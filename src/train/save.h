@@ -1,7 +1,8 @@
 /*
  * Checkpoints of training runs: a Hugging Face folder with the weights as they are trained (F32, or F64), the
  * config that says so, the small files of the model that the run began with; beside them the moments of the
- * optimizer and the scalars of the run.
+ * optimizer and the scalars of the run. Of several ranks it is a sharded folder, written by all of them, and
+ * all of this is collective.
  */
 #ifndef SW_TRAIN_SAVE_H
 #define SW_TRAIN_SAVE_H
