@@ -1,8 +1,6 @@
 /* Plans applied over tensor parallel ranks: what they compute together is what one rank computes alone. */
 #include "apply_case.h"
 
-/* ---- families over tp ---- */
-
 /* ---- collectives ---- */
 
 /* What the plan's lowering says a forward and a backward run. */
@@ -189,13 +187,13 @@ static void source_shards_tell_where_parameters_come_from(void **state)
     close_nets();
 }
 
-/* ---- two ranks ---- */
+/* ---- families ---- */
 
 static void families_over_tp_equal_one_rank(void **state)
 {
     (void)state;
     sw_test_need(sw_test_ranks() <= 2, "is for 1 and 2 ranks");
-    all_of(two, SW_COUNT(two), NULL);
+    all_of(tensor_families, SW_COUNT(tensor_families), NULL);
 }
 
 static void families_over_tp_without_sequence_parallel_equal_one_rank(void **state)
@@ -205,7 +203,9 @@ static void families_over_tp_without_sequence_parallel_equal_one_rank(void **sta
     (void)state;
     sw_test_need(sw_test_ranks() <= 2, "is for 1 and 2 ranks");
     options.no_sequence_parallel = true;
-    all_of(two, SW_COUNT(two), &options);
+    c.only = SW_DTYPE_F64;
+    all_of(tensor_families, SW_COUNT(tensor_families), &options);
+    c.only = SW_DTYPE_UNKNOWN;
 }
 
 static void families_with_loss_parallel_equal_one_rank(void **state)
@@ -215,7 +215,9 @@ static void families_with_loss_parallel_equal_one_rank(void **state)
     (void)state;
     sw_test_need(sw_test_ranks() <= 2, "is for 1 and 2 ranks");
     options.loss_parallel = true;
-    all_of(two, SW_COUNT(two), &options);
+    c.only = SW_DTYPE_F64;
+    all_of(tensor_families, SW_COUNT(tensor_families), &options);
+    c.only = SW_DTYPE_UNKNOWN;
 }
 
 int main(void)

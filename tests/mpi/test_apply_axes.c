@@ -58,9 +58,9 @@ static void in_all_forms(const char *axes, const sw_plan_options *options)
         for (int order = 0; order < SW_SEQUENCE_ORDER_COUNT_; order++) {
             c.form = (sw_cp_form)form;
             c.order = (sw_sequence_order)order;
-            for (size_t i = 0; i < SW_COUNT(in_sequence); i++) {
-                print_message("    %s %s %s\n", in_sequence[i], sw_cp_form_name(c.form), axes);
-                equals_one_rank(in_sequence[i], axes, 0, options);
+            for (size_t i = 0; i < SW_COUNT(sequence_families); i++) {
+                print_message("    %s %s %s\n", sequence_families[i], sw_cp_form_name(c.form), axes);
+                equals_one_rank(sequence_families[i], axes, 0, options);
             }
         }
     }
@@ -113,10 +113,10 @@ static void experts_over(const sw_plan_options *options)
         equals_one_rank("deepseek_v2", "ep=2,tp=2", 0, options);
     }
     for (size_t m = 0; m < SW_COUNT(expert_meshes); m++) {
-        for (size_t i = 0; i < SW_COUNT(with_experts) && expert_meshes[m].ranks == sw_test_ranks(); i++) {
-            print_message("    %s %s ep %d\n", with_experts[i], expert_meshes[m].axes,
+        for (size_t i = 0; i < SW_COUNT(expert_families) && expert_meshes[m].ranks == sw_test_ranks(); i++) {
+            print_message("    %s %s ep %d\n", expert_families[i], expert_meshes[m].axes,
                           (int)expert_meshes[m].ep);
-            equals_one_rank(with_experts[i], expert_meshes[m].axes, expert_meshes[m].ep, options);
+            equals_one_rank(expert_families[i], expert_meshes[m].axes, expert_meshes[m].ep, options);
         }
     }
 }

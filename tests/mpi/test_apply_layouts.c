@@ -10,14 +10,14 @@ static void validate_mode_finds_no_mismatch_and_the_same_numbers(void **state)
     (void)state;
     sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
     c.validates = true;
-    all_of(two, SW_COUNT(two), NULL);
+    all_of(tensor_families, SW_COUNT(tensor_families), NULL);
     options.no_sequence_parallel = true;
     options.loss_parallel = true;
-    all_of(two, SW_COUNT(two), &options);
-    for (size_t i = 0; i < SW_COUNT(in_sequence); i++)
-        equals_one_rank(in_sequence[i], "cp=2", 0, NULL);
-    for (size_t i = 0; i < SW_COUNT(with_experts); i++)
-        equals_one_rank(with_experts[i], "ep=2", 0, NULL);
+    all_of(tensor_families, SW_COUNT(tensor_families), &options);
+    for (size_t i = 0; i < SW_COUNT(sequence_families); i++)
+        equals_one_rank(sequence_families[i], "cp=2", 0, NULL);
+    for (size_t i = 0; i < SW_COUNT(expert_families); i++)
+        equals_one_rank(expert_families[i], "ep=2", 0, NULL);
     c.validates = false;
 }
 

@@ -33,6 +33,7 @@ typedef struct apply_case {
     sw_gradients *gradients;
     uint64_t n_tokens;
     uint64_t vocab;
+    sw_dtype only; /* F32 or F64 alone; UNKNOWN: both */
     bool validates;
     bool recomputes;
     sw_cp_form form;
@@ -305,6 +306,8 @@ static inline void equals_one_rank(const char *folder, const char *axes, uint32_
     const sw_apply_options how = {.validates = c.validates};
 
     for (size_t i = 0; i < SW_COUNT(dtypes); i++) {
+        if (c.only != SW_DTYPE_UNKNOWN && c.only != dtypes[i])
+            continue;
         rank_case_begin(&c.ranks, dtypes[i]);
         c.n_tokens = 7; /* which two ranks cut unevenly */
         open_nets(folder, axes, ep, options, dtypes[i], &how);
@@ -313,48 +316,49 @@ static inline void equals_one_rank(const char *folder, const char *axes, uint32_
     }
 }
 
-static const char *const two[] = {"codegen",
-                                  "cohere",
-                                  "cohere_qk_norm",
-                                  "deepseek_v2",
-                                  "deepseek_v2_lite",
-                                  "falcon_alibi",
-                                  "falcon_grouped",
-                                  "falcon_one_norm",
-                                  "gemma",
-                                  "gemma2",
-                                  "glm",
-                                  "glm4",
-                                  "gpt2",
-                                  "gpt_bigcode",
-                                  "gpt_bigcode_many_heads",
-                                  "gptj",
-                                  "granite",
-                                  "internlm2",
-                                  "internlm2_bias",
-                                  "llama",
-                                  "llama_rope_linear",
-                                  "llama_rope_llama3",
-                                  "llama_rope_yarn",
-                                  "llama_tied",
-                                  "mistral",
-                                  "olmo",
-                                  "olmo2",
-                                  "opt",
-                                  "opt_narrow_post_norm",
-                                  "opt_post_norm",
-                                  "phi3",
-                                  "phi3_longrope",
-                                  "phi3_longrope_short",
-                                  "qwen2",
-                                  "qwen2_window",
-                                  "qwen3",
-                                  "smollm3",
-                                  "starcoder2"};
+static const char *const tensor_families[] = {"codegen",
+                                              "cohere",
+                                              "cohere_qk_norm",
+                                              "deepseek_v2",
+                                              "deepseek_v2_lite",
+                                              "falcon_alibi",
+                                              "falcon_grouped",
+                                              "falcon_one_norm",
+                                              "gemma",
+                                              "gemma2",
+                                              "glm",
+                                              "glm4",
+                                              "gpt2",
+                                              "gpt_bigcode",
+                                              "gpt_bigcode_many_heads",
+                                              "gptj",
+                                              "granite",
+                                              "internlm2",
+                                              "internlm2_bias",
+                                              "llama",
+                                              "llama_rope_linear",
+                                              "llama_rope_llama3",
+                                              "llama_rope_yarn",
+                                              "llama_tied",
+                                              "mistral",
+                                              "olmo",
+                                              "olmo2",
+                                              "opt",
+                                              "opt_narrow_post_norm",
+                                              "opt_post_norm",
+                                              "phi3",
+                                              "phi3_longrope",
+                                              "phi3_longrope_short",
+                                              "qwen2",
+                                              "qwen2_window",
+                                              "qwen3",
+                                              "smollm3",
+                                              "starcoder2"};
 
-static const char *const in_sequence[] = {"llama", "gpt2", "gemma2", "falcon_alibi", "qwen2_window", "olmo2"};
+static const char *const sequence_families[] = {"llama",        "gpt2",         "gemma2",
+                                                "falcon_alibi", "qwen2_window", "olmo2"};
 
-static const char *const with_experts[] = {"mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v2", "gpt_oss"};
+static const char *const expert_families[] = {"mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v2", "gpt_oss"};
 
 static inline void all_of(const char *const *folders, size_t n, const sw_plan_options *options)
 {
