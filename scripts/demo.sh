@@ -1,6 +1,7 @@
 #!/bin/sh
 # The main jobs on what the project holds itself: plan a published model, make a small one with random weights, train
-# it for about a minute on the project's own pages, go on writing where a page begins.
+# it for about a minute on the project's own pages, go on writing where a page begins, and take the first steps once more on
+# four ranks.
 #   scripts/demo.sh BIN_FOLDER [STEPS]
 # Everything is written to a new folder, which the last line names; curve.svg there is the loss, drawn.
 set -eu
@@ -31,4 +32,16 @@ run "$bin/shardwright-mpi" train "$out/random" --text "$out/pages.txt" --steps "
 run "$bin/shardwright-mpi" generate "$out/trained" --prompt-text 'A plan is ' --max-new 120 --temperature 0.7 --seed 1
 echo
 awk -F, 'NR == 2 { first = $2 } { last = $2 } END { printf "loss %.2f at the first step, %.2f at the last\n", first, last }' "$out/curve.csv"
+
+echo
+echo "The same first steps on one rank, and on four: dp=2, tp=2"
+for mesh in tp=1 dp=2,tp=2; do
+    ranks=1
+    [ "$mesh" = tp=1 ] || ranks=4
+    run sh scripts/mpi-run.sh "$ranks" "$bin/shardwright-mpi" train "$out/random" --text "$out/pages.txt" --steps 5 --lr 3e-3 \
+        --batch 8 --seq-len 128 --mesh "$mesh" --save "$out/steps-$mesh" --quiet
+done
+run "$bin/shardwright" verify "$out/steps-dp=2,tp=2"
+run "$bin/shardwright" merge "$out/steps-dp=2,tp=2" -o "$out/merged" -q
+run "$bin/shardwright-mpi" eval "$out/merged" --text LICENSE --quiet
 echo "everything is in $out"
