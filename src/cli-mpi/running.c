@@ -23,12 +23,13 @@ static sw_status check_axes(const sw_mesh *mesh, bool has_ranks, sw_error *err)
 
     for (size_t i = 0; i < (has_ranks ? MODELS_ARE_RUN_FROM : SW_COUNT(axes)); i++) {
         uint32_t size = sw_mesh_axis_size(mesh, axes[i]);
-        if (size > 1)
+        if (size > 1) {
             return SW_FAIL(err, SW_E_PLAN,
                            has_ranks ? "use a mesh of dp and tp; `shardwright plan` and `shard` take this one"
                                      : "run it on one rank; `shardwright plan` and `shard` take this mesh",
                            "%s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]),
                            size);
+        }
     }
     return SW_OK;
 }
@@ -77,13 +78,14 @@ static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (mesh == NULL && ranks == 1)
         return SW_OK;
-    if (mesh == NULL)
+    if (mesh == NULL) {
         return SW_FAIL(err, SW_E_PLAN,
                        r->rows->has_ranks ? "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)"
                                           : "start one rank (mpirun -n 1)",
                        "the job has %d ranks: %s", ranks,
                        r->rows->has_ranks ? "what they are to do is not said"
                                           : "this is done on one rank for now");
+    }
     if (sw_mesh_ranks(mesh) == (uint32_t)ranks)
         return SW_OK;
     (void)snprintf(help, sizeof help, "start it with mpirun -n %" PRIu32, sw_mesh_ranks(mesh));
