@@ -58,7 +58,7 @@ static size_t elem_bytes(sw_dtype dtype)
 /* Rows at a time that the loops of a fused one go through: the second finds them in the innermost cache. */
 static size_t few_rows(size_t width)
 {
-    enum { FEW = 2048 }; /* elements */
+    enum { FEW = 8192 }; /* elements */
     return width == 0 || width >= FEW ? 1 : FEW / width;
 }
 

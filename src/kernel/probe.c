@@ -2,8 +2,11 @@
 #include "kernel/probe.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/status.h"
 #include "kernel/loops.h"
 
 #if defined(__x86_64__)
@@ -153,25 +156,27 @@ static void read_plain(const char *memory, size_t n_bytes)
 
 /* The widest unit comes first. */
 static const struct unit {
-    sw_kernel_variant variant; /* whose instructions it needs */
     size_t lanes;
     void (*peak)(void);
     void (*read)(const char *memory, size_t n_bytes);
 } units[] = {
 #if HAS_X86
-    {SW_KERNEL_AVX512,    16, peak_512,   read_256  },
-    {SW_KERNEL_AVX2,      8,  peak_256,   read_256  },
+    {16, peak_512,   read_256  },
+    {8,  peak_256,   read_256  },
 #endif
-    {SW_KERNEL_REFERENCE, 4,  peak_plain, read_plain},
+    {4,  peak_plain, read_plain},
 };
 
+/* By what was found out when the program began: to ask the processor takes longer than a small read. */
 static const struct unit *widest(void)
 {
-    const struct unit *unit = units;
-
-    while (!sw_kernel_variant_runs(unit->variant))
-        unit++;
-    return unit;
+#if HAS_X86
+    if (__builtin_cpu_supports("avx512f"))
+        return &units[0];
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &units[1];
+#endif
+    return &units[SW_COUNT(units) - 1];
 }
 
 static void peak_share(const void *args, size_t begin, size_t end)
@@ -223,4 +228,66 @@ void sw_probe_copy(const sw_kernel *kernel, void *to, const void *from, size_t n
 {
     stretch_args args = {.from = from, .to = to, .n_bytes = n_bytes / sw_kernel_threads(kernel)};
     in_shares(kernel, copy_share, &args);
+}
+
+/* ---- lines of memory between cores ---- */
+
+enum { TURNS = 20000 };
+
+typedef struct line_args {
+    _Alignas(64) atomic_uint turn; /* whose it is: even, the first thread's */
+    atomic_bool is_over;           /* somebody has waited too long */
+    double seconds;
+} line_args;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A thread that does not run leaves the other one waiting: not for ever. */
+static bool wait_for_turn(line_args *a, unsigned turn)
+{
+    const double most = 0.1;
+    double begin = seconds_now();
+
+    for (unsigned i = 1; atomic_load_explicit(&a->turn, memory_order_acquire) != turn; i++) {
+        if (i % 4096 == 0 && seconds_now() - begin > most)
+            atomic_store(&a->is_over, true);
+        if (i % 4096 == 0 && atomic_load(&a->is_over))
+            return false;
+    }
+    return true;
+}
+
+static void pass_line(const void *args, size_t begin, size_t end)
+{
+    line_args *a = *(line_args *const *)args;
+
+    for (size_t i = begin; i < end && i < 2; i++) {
+        double start = 0;
+        for (unsigned turn = (unsigned)i; turn < TURNS; turn += 2) {
+            if (!wait_for_turn(a, turn))
+                return;
+            if (turn < 2)
+                start = seconds_now();
+            atomic_store_explicit(&a->turn, turn + 1, memory_order_release);
+        }
+        if (i == 1)
+            a->seconds = seconds_now() - start;
+    }
+}
+
+double sw_probe_line(const sw_kernel *kernel)
+{
+    line_args args = {.seconds = 0};
+    line_args *shared = &args;
+
+    if (sw_kernel_threads(kernel) < 2)
+        return 0;
+    in_shares(kernel, pass_line, &shared);
+    return atomic_load(&args.is_over) ? 0 : args.seconds / TURNS;
 }

@@ -18,6 +18,10 @@ double sw_probe_peak_flops(const sw_kernel *kernel);
 void sw_probe_read(const sw_kernel *kernel, const void *memory, size_t n_bytes);
 void sw_probe_copy(const sw_kernel *kernel, void *to, const void *from, size_t n_bytes);
 
+/* Seconds that a line of memory takes from one core to the next one; 0: one thread, or no two that run at
+ * once. */
+double sw_probe_line(const sw_kernel *kernel);
+
 /* ---- the library of products ---- */
 
 const char *sw_probe_library_name(void); /* "oneDNN"; NULL: the build has none */

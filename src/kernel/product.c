@@ -146,37 +146,62 @@ static void split_a(const sw_product *p, float *out)
 
 /*
  * B stored [K, N] is read in whole rows, for stretches of them come at half the speed: K is cut into parts,
- * the same ones for any number of threads, each with sums of its own.
+ * which are summed as the leaves of a tree, the same one for any number of threads. A block does a part of
+ * the tree, so that cores have little to read of each other's.
  */
 enum { PARTS = 8, PANEL = 4096 /* columns whose sums stay in the innermost cache */ };
 
 typedef struct part_args {
     const sw_product *product;
-    float *sums; /* [PARTS, M, N] */
+    float *sums;    /* [PARTS, M, N] */
+    size_t n_parts; /* of a block */
     sw_block_fn *loop;
     sw_block_fn *add;
 } part_args;
 
-static void sum_part(const void *args, size_t begin, size_t end)
+static void sum_part(const part_args *a, size_t i)
 {
-    const part_args *a = args;
+    sw_product p = *a->product;
+    size_t first = p.k / PARTS * i + (p.k % PARTS < i ? p.k % PARTS : i);
 
-    for (size_t i = begin; i < end; i++) {
-        sw_product p = *a->product;
-        size_t first = p.k / PARTS * i + (p.k % PARTS < i ? p.k % PARTS : i);
-        p.a = (const float *)p.a + first;
-        p.b = (const char *)p.b + first * p.b_stride * sw_bytes_of(p.b_type);
-        p.c = a->sums + i * p.m * p.n;
-        p.c_stride = p.n;
-        p.k = p.k / PARTS + (i < p.k % PARTS);
-        p.bias = NULL;
-        p.accumulate = false;
-        for (size_t j = 0; j < p.n; j += PANEL)
-            a->loop(&p, j, p.n - j < PANEL ? p.n : j + PANEL);
+    p.a = (const float *)p.a + first;
+    p.b = (const char *)p.b + first * p.b_stride * sw_bytes_of(p.b_type);
+    p.c = a->sums + i * p.m * p.n;
+    p.c_stride = p.n;
+    p.k = p.k / PARTS + (i < p.k % PARTS);
+    p.bias = NULL;
+    p.accumulate = false;
+    for (size_t j = 0; j < p.n; j += PANEL)
+        a->loop(&p, j, p.n - j < PANEL ? p.n : j + PANEL);
+}
+
+/* The sums of n parts from `first` on, n a power of two, in those of `first`: elements begin .. end-1. */
+static void add_parts(const part_args *a, size_t first, size_t n, size_t step, size_t begin, size_t end)
+{
+    size_t width = a->product->m * a->product->n;
+
+    for (; step < n; step *= 2) {
+        for (size_t i = first; i < first + n; i += 2 * step) {
+            float *sums = a->sums + i * width;
+            sw_map_args sum = {.a = sums, .b = sums + step * width, .out = sums};
+            a->add(&sum, begin, end);
+        }
     }
 }
 
-/* Columns begin .. end-1 of C from all parts. */
+static void sum_parts(const void *args, size_t begin, size_t end)
+{
+    const part_args *a = args;
+
+    for (size_t block = begin; block < end; block++) {
+        size_t first = block * a->n_parts;
+        for (size_t i = 0; i < a->n_parts; i++)
+            sum_part(a, first + i);
+        add_parts(a, first, a->n_parts, 1, 0, a->product->m * a->product->n);
+    }
+}
+
+/* Columns begin .. end-1 of C from the parts of all blocks. */
 static void join_parts(const void *args, size_t begin, size_t end)
 {
     const part_args *a = args;
@@ -185,12 +210,10 @@ static void join_parts(const void *args, size_t begin, size_t end)
 
     for (size_t r = 0; r < p->m; r++) {
         float *c = (float *)p->c + r * p->c_stride;
+        const float *sums = a->sums + r * p->n;
+        add_parts(a, 0, PARTS, a->n_parts, r * p->n + begin, r * p->n + end);
         for (size_t j = begin; j < end; j++)
-            c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]);
-        for (size_t i = 0; i < PARTS; i++) {
-            sw_map_args sum = {.a = c, .b = a->sums + (i * p->m + r) * p->n, .out = c};
-            a->add(&sum, begin, end);
-        }
+            c[j] = (p->accumulate ? c[j] : 0) + (bias == NULL ? 0 : bias[j]) + sums[j];
     }
 }
 
@@ -200,44 +223,62 @@ static bool wants_parts(const sw_product *p)
     return !p->b_is_transposed && p->c_type == SW_DTYPE_F32 && p->k >= PARTS && has_room;
 }
 
-static size_t rows_workspace(const sw_product *p)
+static size_t rows_workspace(const sw_kernel *kernel, const sw_product *p)
 {
-    size_t n = wants_parts(p) ? PARTS * p->m * p->n : wants_split_a(p) ? p->m * split_width(p) : 0;
+    size_t n = wants_parts(p)     ? PARTS * p->m * p->n
+               : wants_split_a(p) ? kernel->n_threads * p->m * split_width(p)
+                                  : 0;
     return n == 0 ? 0 : ALIGNMENT + n * sizeof(float);
 }
 
 static void run_in_out(const sw_kernel *kernel, const sw_product *p, void *workspace)
 {
     sw_block_fn *loop = sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT_IN_OUT);
-    part_args args = {p, aligned(workspace), loop, sw_kernel_loop(kernel, p->c_type, SW_LOOP_ADD)};
+    part_args args = {p, aligned(workspace), PARTS, loop, sw_kernel_loop(kernel, p->c_type, SW_LOOP_ADD)};
 
-    if (wants_parts(p)) {
-        sw_kernel_run(kernel, sum_part, &args, PARTS, 1);
-        sw_kernel_run(kernel, join_parts, &args, p->n, sw_kernel_column_grain(kernel, p->n));
+    if (!wants_parts(p)) {
+        sw_kernel_run(kernel, loop, p, p->n, sw_kernel_column_grain(kernel, p->n));
         return;
     }
-    sw_kernel_run(kernel, loop, p, p->n, sw_kernel_column_grain(kernel, p->n));
+    while (PARTS / args.n_parts < kernel->n_threads && args.n_parts > 1)
+        args.n_parts /= 2;
+    sw_kernel_run(kernel, sum_parts, &args, PARTS / args.n_parts, 1);
+    sw_kernel_run(kernel, join_parts, &args, p->n, sw_kernel_column_grain(kernel, p->n));
+}
+
+typedef struct split_args {
+    const sw_product *product;
+    float *split; /* of each thread: A, in the order that the loop reads it in */
+    sw_block_fn *loop;
+} split_args;
+
+/* Each thread splits A for itself: to read it from the core of another one takes longer. */
+static void run_split(const void *args, size_t begin, size_t end)
+{
+    const split_args *a = args;
+    sw_product p = *a->product;
+    float *split = a->split + sw_kernel_thread_index() * p.m * split_width(&p);
+
+    split_a(&p, split);
+    p.a = split;
+    p.a_stride = split_width(&p);
+    a->loop(&p, begin, end);
 }
 
 /* Columns of stored [N, K] are made each by itself, so that a thread's share is one stretch of memory. */
 static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspace)
 {
-    sw_product given = *p;
-    sw_loop loop = SW_LOOP_ROW_PRODUCT;
+    size_t share = (p->n - 1) / kernel->n_threads + 1;
 
     if (!p->b_is_transposed) {
         run_in_out(kernel, p, workspace);
-        return;
+    } else if (wants_split_a(p)) {
+        split_args args = {p, aligned(workspace),
+                           sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT_BF16)};
+        sw_kernel_run(kernel, run_split, &args, p->n, share);
+    } else {
+        sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT), p, p->n, share);
     }
-    if (wants_split_a(p)) {
-        float *split = aligned(workspace);
-        split_a(p, split);
-        given.a = split;
-        given.a_stride = split_width(p);
-        loop = SW_LOOP_ROW_PRODUCT_BF16;
-    }
-    sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, loop), &given, p->n,
-                  (p->n - 1) / kernel->n_threads + 1);
 }
 
 /* What the library is given for (F32, BF16): A in BF16 without gaps. */
@@ -278,7 +319,7 @@ sw_status sw_product_workspace(sw_kernel *kernel, const sw_product *product, siz
 
     SW_TRY(settle(product, &p, err));
     if (is_empty(&p) || is_for_row_loops(&p)) {
-        *n_bytes = is_empty(&p) ? 0 : rows_workspace(&p);
+        *n_bytes = is_empty(&p) ? 0 : rows_workspace(kernel, &p);
         return SW_OK;
     }
     if (is_for_library(kernel, &p)) {

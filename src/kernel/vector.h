@@ -54,6 +54,11 @@ INLINE void v_store(float *p, vf x)
     _mm512_storeu_ps(p, x);
 }
 
+INLINE void v_store_past(float *p, vf x) /* past the caches; p is aligned */
+{
+    _mm512_stream_ps(p, x);
+}
+
 INLINE vmask v_first(size_t n)
 {
     return (vmask)(n >= LANES ? 0xffffU : (1U << n) - 1);
@@ -230,6 +235,11 @@ INLINE vf v_load_stream(const float *p)
 INLINE void v_store(float *p, vf x)
 {
     _mm256_storeu_ps(p, x);
+}
+
+INLINE void v_store_past(float *p, vf x)
+{
+    _mm256_stream_ps(p, x);
 }
 
 INLINE vmask v_first(size_t n)
@@ -410,6 +420,30 @@ INLINE void v_store_first(float *p, vf x, size_t n)
         v_store(p, x);
     else
         v_store_masked(p, x, v_first(n));
+}
+
+/*
+ * Results so long that caches do not hold them are written past them, where they lie aligned: a line is then
+ * not read before it is written. A block that has done so ends with v_settle(), for others to read it.
+ */
+INLINE int v_is_long(size_t n)
+{
+    enum { LONG = 4 << 20 }; /* elements */
+    return n >= LONG;
+}
+
+INLINE void v_put(int is_long, float *p, vf x, size_t n)
+{
+    if (is_long && n >= LANES && (uintptr_t)p % sizeof x == 0)
+        v_store_past(p, x);
+    else
+        v_store_first(p, x, n);
+}
+
+INLINE void v_settle(int is_long)
+{
+    if (is_long)
+        _mm_sfence();
 }
 
 INLINE vf v_load_bf16_first(const uint16_t *p, size_t n)

@@ -265,6 +265,7 @@ static void glu_back(const void *args, size_t begin, size_t end)
 {
     const sw_glu_args copy = *(const sw_glu_args *)args;
     const sw_glu_args *g = &copy;
+    int is_long = v_is_long(g->n_rows * g->width);
 
     for (size_t r = begin; r < end; r++) {
         const float *gates = (const float *)g->gate + r * g->stride;
@@ -274,10 +275,11 @@ static void glu_back(const void *args, size_t begin, size_t end)
             size_t n = g->width - c;
             vf d = v_load_first(d_out + c, n);
             v_pair by = glu_slopes(g, v_load_first(gates + c, n), v_load_first(ups + c, n));
-            v_store_first((float *)g->d_gate + r * g->d_stride + c, d * by.slope, n);
-            v_store_first((float *)g->d_up + r * g->d_stride + c, d * by.value, n);
+            v_put(is_long, (float *)g->d_gate + r * g->d_stride + c, d * by.slope, n);
+            v_put(is_long, (float *)g->d_up + r * g->d_stride + c, d * by.value, n);
         }
     }
+    v_settle(is_long);
 }
 
 static void add_bias(const void *args, size_t begin, size_t end)

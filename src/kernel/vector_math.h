@@ -9,7 +9,7 @@
 #include "kernel/elementwise.h"
 #include "kernel/vector.h"
 
-/* 2^n * e^r with n whole and |r| <= ln(2) / 2; e^r by its series up to r^7 (the next term is 5e-9). */
+/* 2^n * e^r with n whole and |r| <= ln(2) / 2; e^r by the polynomial whose worst error is smallest, 2e-9. */
 INLINE vf v_exp(vf x)
 {
     const float ln2_high = 0x1.63p-1F;
@@ -19,19 +19,13 @@ INLINE vf v_exp(vf x)
     vf n = v_round(x * v_set(1.44269504F));
     vf r = v_fma(n, v_set(-ln2_high), x);
     r = v_fma(n, v_set(-ln2_low), r);
-    vf p = v_fma(r, v_set(1.0F / 5040), v_set(1.0F / 720));
-    p = v_fma(r, p, v_set(1.0F / 120));
-    p = v_fma(r, p, v_set(1.0F / 24));
-    p = v_fma(r, p, v_set(1.0F / 6));
-    p = v_fma(r, p, v_set(0.5F));
+    vf p = v_fma(r, v_set(1.3843607e-3F), v_set(8.374196e-3F));
+    p = v_fma(r, p, v_set(4.1668005e-2F));
+    p = v_fma(r, p, v_set(0.1666643F));
+    p = v_fma(r, p, v_set(0.49999994F));
     p = v_fma(r, p, v_set(1));
     p = v_fma(r, p, v_set(1));
     return v_scale_by_power(p, n);
-}
-
-INLINE vf v_sigmoid(vf x)
-{
-    return v_set(1) / (v_set(1) + v_exp(-x));
 }
 
 /* (1 - e) / (1 + e) with e = exp(-2 |x|); near 0, where that cancels, the series. */
@@ -50,18 +44,29 @@ INLINE vf v_tanh(vf x)
     return v_select(v_less(size, v_set(0.25F)), near, far);
 }
 
-/* 2^n * 2^r with n whole and |r| <= 1/2; 2^r by its polynomial through Chebyshev's nodes, to 2e-9. */
+/* 2^n * 2^r with n whole and |r| <= 1/2; 2^r by the polynomial whose worst error is smallest, 9e-8. */
 INLINE vf v_power_of_two(vf x)
 {
     vf n = v_round(x);
     vf r = x - n;
-    vf p = v_fma(r, v_set(1.545316294e-4F), v_set(1.339086336e-3F));
-    p = v_fma(r, p, v_set(9.618082557e-3F));
-    p = v_fma(r, p, v_set(5.550357114e-2F));
-    p = v_fma(r, p, v_set(0.2402265076F));
-    p = v_fma(r, p, v_set(0.693147188F));
+    vf p = v_fma(r, v_set(1.3264727e-3F), v_set(9.671513e-3F));
+    p = v_fma(r, p, v_set(5.5507336e-2F));
+    p = v_fma(r, p, v_set(0.24022242F));
+    p = v_fma(r, p, v_set(0.693147F));
     p = v_fma(r, p, v_set(1));
     return v_scale_by_power(p, n);
+}
+
+/* 1 + e^-x: what is divided by it is rounded once. The product errs by parts of the argument, not of e^-x. */
+INLINE vf v_one_and_exp_minus(vf x)
+{
+    vf t = v_max(v_set(-150), v_min(v_set(150), x * v_set(-1.44269504F)));
+    return v_set(1) + v_power_of_two(t);
+}
+
+INLINE vf v_sigmoid(vf x)
+{
+    return v_set(1) / v_one_and_exp_minus(x);
 }
 
 /*
@@ -106,10 +111,10 @@ INLINE vf v_gelu_slope(vf x)
     return v_select(v_less(x, v_set(0)), below, v_set(1) - below);
 }
 
-INLINE vf v_gelu_sigmoid(vf x) /* sigmoid(2u), u = sqrt(2 / pi) * (x + 0.044715 x^3) */
+INLINE vf v_gelu_argument_of_tanh(vf x) /* 2u, u = sqrt(2 / pi) * (x + 0.044715 x^3) */
 {
     vf cubic = v_fma(x * x, v_set(0.044715F), v_set(1));
-    return v_sigmoid(v_set(2 * 0.79788456F) * x * cubic);
+    return v_set(2 * 0.79788456F) * x * cubic;
 }
 
 INLINE vf v_act(sw_activation activation, vf x)
@@ -118,14 +123,14 @@ INLINE vf v_act(sw_activation activation, vf x)
     case SW_ACT_GELU:
         return v_gelu(x);
     case SW_ACT_GELU_TANH:
-        return x * v_gelu_sigmoid(x);
+        return x / v_one_and_exp_minus(v_gelu_argument_of_tanh(x));
     case SW_ACT_RELU:
         return v_max(v_set(0), x);
     case SW_ACT_SIGMOID:
         return v_sigmoid(x);
     case SW_ACT_SILU:
     default:
-        return x * v_sigmoid(x);
+        return x / v_one_and_exp_minus(x);
     }
 }
 
@@ -145,7 +150,7 @@ INLINE v_pair v_act_both(sw_activation activation, vf x)
     case SW_ACT_GELU:
         return (v_pair){v_gelu(x), v_gelu_slope(x)};
     case SW_ACT_GELU_TANH:
-        s = v_gelu_sigmoid(x);
+        s = v_sigmoid(v_gelu_argument_of_tanh(x));
         e = v_fma(x * x, v_set(3 * 0.044715F), one) * v_set(2 * 0.79788456F); /* slope of 2u */
         return (v_pair){x * s, v_fma(x * s * (one - s), e, s)};
     case SW_ACT_RELU:

@@ -22,6 +22,7 @@ static void rms_apply(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
+    int is_long = v_is_long(n->n_rows * n->width);
 
     for (size_t r = begin; r < end; r++) {
         const float *x = (const float *)n->x + r * n->width;
@@ -29,9 +30,10 @@ static void rms_apply(const void *args, size_t begin, size_t end)
         vf s = v_set(((const float *)n->scale)[r]);
         for (size_t c = 0; c < n->width; c += LANES) {
             size_t left = n->width - c;
-            v_store_first(y + c, v_load_first(x + c, left) * s * norm_weight(n, c), left);
+            v_put(is_long, y + c, v_load_first(x + c, left) * s * norm_weight(n, c), left);
         }
     }
+    v_settle(is_long);
 }
 
 static void rms_dot(const void *args, size_t begin, size_t end)
@@ -56,6 +58,7 @@ static void rms_back(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
+    int is_long = v_is_long(n->n_rows * n->width);
     float width = (float)(n->full_width != 0 ? n->full_width : n->width);
 
     for (size_t r = begin; r < end; r++) {
@@ -68,9 +71,10 @@ static void rms_back(const void *args, size_t begin, size_t end)
         for (size_t c = 0; c < n->width; c += LANES) {
             size_t left = n->width - c;
             vf g = v_load_first(d_y + c, left) * norm_weight(n, c);
-            v_store_first(d_x + c, v_fma(v_load_first(x + c, left), pull, scale_of_row * g), left);
+            v_put(is_long, d_x + c, v_fma(v_load_first(x + c, left), pull, scale_of_row * g), left);
         }
     }
+    v_settle(is_long);
 }
 
 /* d_weight += d_y * h, h = (x - mean) * s, for row r and `vectors` vectors from column c on. */
@@ -114,7 +118,7 @@ static void rms_weight(const void *args, size_t begin, size_t end)
 }
 
 /* Sums of their own, so that additions overlap. */
-enum { SUMS = 4 };
+enum { SUMS = 4, ROWS = 8 };
 
 INLINE float sum_of(const vf *sums)
 {
@@ -130,7 +134,7 @@ INLINE float sum_from_mean(const float *x, size_t width, float mean, int is_squa
     for (; width - c >= SUMS * LANES; c += SUMS * LANES) {
         UNROLL
         for (size_t u = 0; u < SUMS; u++) {
-            vf d = v_load(x + c + u * LANES) - v_set(mean);
+            vf d = v_load_stream(x + c + u * LANES) - v_set(mean);
             sums[u] = v_fma(d, is_squared ? d : v_set(1), sums[u]);
         }
     }
@@ -142,27 +146,47 @@ INLINE float sum_from_mean(const float *x, size_t width, float mean, int is_squa
     return sum_of(sums);
 }
 
+/* The statistics of a row. */
+INLINE void layer_scale(const sw_norm_args *n, size_t r)
+{
+    const float *x = (const float *)n->x + r * n->width;
+    float width = n->width == 0 ? 1 : (float)n->width;
+    float mean = sum_from_mean(x, n->width, 0, 0) / width;
+
+    ((float *)n->mean)[r] = mean;
+    ((float *)n->scale)[r] = 1 / sqrtf(sum_from_mean(x, n->width, mean, 1) / width + (float)n->eps);
+}
+
+INLINE void layer_apply(const sw_norm_args *n, int is_long, size_t r)
+{
+    const float *x = (const float *)n->x + r * n->width;
+    const float *bias = n->bias;
+    float *y = (float *)n->y + r * n->width;
+    vf mean = v_set(((const float *)n->mean)[r]);
+    vf s = v_set(((const float *)n->scale)[r]);
+
+    for (size_t c = 0; c < n->width; c += LANES) {
+        size_t left = n->width - c;
+        vf normed = (v_load_first(x + c, left) - mean) * s * norm_weight(n, c);
+        vf base = bias == NULL ? v_set(0) : v_load_first(bias + c, left);
+        v_put(is_long, y + c, normed + base, left);
+    }
+}
+
 static void layer_norm(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
-    const float *bias = n->bias;
-    float width = n->width == 0 ? 1 : (float)n->width;
+    int is_long = v_is_long(n->n_rows * n->width);
 
-    for (size_t r = begin; r < end; r++) {
-        const float *x = (const float *)n->x + r * n->width;
-        float *y = (float *)n->y + r * n->width;
-        float mean = sum_from_mean(x, n->width, 0, 0) / width;
-        float s = 1 / sqrtf(sum_from_mean(x, n->width, mean, 1) / width + (float)n->eps);
-        for (size_t c = 0; c < n->width; c += LANES) {
-            size_t left = n->width - c;
-            vf normed = (v_load_first(x + c, left) - v_set(mean)) * v_set(s) * norm_weight(n, c);
-            vf base = bias == NULL ? v_set(0) : v_load_first(bias + c, left);
-            v_store_first(y + c, normed + base, left);
-        }
-        ((float *)n->mean)[r] = mean;
-        ((float *)n->scale)[r] = s;
+    for (size_t first = begin; first < end; first += ROWS) { /* some rows are read, then written */
+        size_t last = end - first < ROWS ? end : first + ROWS;
+        for (size_t r = first; r < last; r++)
+            layer_scale(n, r);
+        for (size_t r = first; r < last; r++)
+            layer_apply(n, is_long, r);
     }
+    v_settle(is_long);
 }
 
 /* A row of the backward: g is the gradient of the normed value h. */
@@ -212,6 +236,7 @@ static void layer_back(const void *args, size_t begin, size_t end)
 {
     const sw_norm_args copy = *(const sw_norm_args *)args;
     const sw_norm_args *n = &copy;
+    int is_long = v_is_long(n->n_rows * n->width);
 
     for (size_t r = begin; r < end; r++) {
         float *d_x = (float *)n->d_x + r * n->width;
@@ -226,9 +251,10 @@ static void layer_back(const void *args, size_t begin, size_t end)
         for (size_t c = 0; c < n->width; c += LANES) {
             size_t left = n->width - c;
             vf h = h_of(&row, c, left);
-            v_store_first(d_x + c, row.s * (g_of(&row, c, left) - mean_g - h * mean_gh), left);
+            v_put(is_long, d_x + c, row.s * (g_of(&row, c, left) - mean_g - h * mean_gh), left);
         }
     }
+    v_settle(is_long);
 }
 
 static void layer_weight(const void *args, size_t begin, size_t end)

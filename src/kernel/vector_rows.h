@@ -13,7 +13,7 @@ INLINE float dot_of(const float *a, const float *b, size_t n)
     for (; n - i >= 4 * LANES; i += 4 * LANES) {
         UNROLL
         for (size_t u = 0; u < 4; u++)
-            sums[u] = v_fma(v_load(a + i + u * LANES), v_load(b + i + u * LANES), sums[u]);
+            sums[u] = v_fma(v_load_stream(a + i + u * LANES), v_load_stream(b + i + u * LANES), sums[u]);
     }
     for (; i < n; i += LANES)
         sums[0] = v_fma(v_load_first(a + i, n - i), v_load_first(b + i, n - i), sums[0]);

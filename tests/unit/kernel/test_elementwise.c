@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -370,6 +371,39 @@ static void sums_have_one_order_for_any_number_of_threads(void **state)
     free(x);
 }
 
+/* Slopes that are written past the caches, and the same ones in pieces that are not. */
+static void a_long_result_has_the_bits_of_short_ones(void **state)
+{
+    enum { WIDTH = 2048, ROWS = 2049, PIECE = 683, N = WIDTH * ROWS };
+    float *x = malloc((size_t)N * sizeof *x);
+    float *whole[2] = {malloc((size_t)N * sizeof *x), malloc((size_t)N * sizeof *x)};
+    float *pieces[2] = {malloc((size_t)N * sizeof *x), malloc((size_t)N * sizeof *x)};
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 2);
+    sw_glu_args args = {.n_rows = ROWS, .width = WIDTH, .stride = WIDTH, .d_stride = WIDTH};
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)(i % 1021) / 255 - 2;
+    args.gate = args.up = args.d_out = x;
+    args.d_gate = whole[0];
+    args.d_up = whole[1];
+    sw_kernel_glu_back(kernel, SW_DTYPE_F32, &args);
+    args.n_rows = PIECE;
+    for (size_t r = 0; r < ROWS; r += PIECE) {
+        args.gate = args.up = args.d_out = x + r * WIDTH;
+        args.d_gate = pieces[0] + r * WIDTH;
+        args.d_up = pieces[1] + r * WIDTH;
+        sw_kernel_glu_back(kernel, SW_DTYPE_F32, &args);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_memory_equal(whole[i], pieces[i], (size_t)N * sizeof *x);
+        free(whole[i]);
+        free(pieces[i]);
+    }
+    free(x);
+    sw_kernel_destroy(kernel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +415,7 @@ int main(void)
         cmocka_unit_test(gelu_is_as_near_to_erf_as_floats_allow),
         cmocka_unit_test(the_clamped_unit_is_flat_beyond_its_limit),
         cmocka_unit_test(a_gated_unit_reads_and_writes_halves_of_one_matrix),
+        cmocka_unit_test(a_long_result_has_the_bits_of_short_ones),
         cmocka_unit_test(sums_have_one_order_for_any_number_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -304,6 +305,45 @@ static void a_row_in_two_pieces_gives_what_the_whole_gives(void **state)
     sw_kernel_destroy(kernel);
 }
 
+/* A result that is written past the caches, and the same one in pieces that are not. */
+static void a_long_result_has_the_bits_of_short_ones(void **state)
+{
+    enum { WIDTH = 2048, ROWS = 2049, PIECE = 683, N = WIDTH * ROWS, GAP = 3 /* out of line */ };
+    static norm_back *const norms[] = {sw_kernel_layer_norm, sw_kernel_rms_norm, sw_kernel_layer_norm_back,
+                                       sw_kernel_rms_norm_back};
+    float *x = malloc((size_t)N * sizeof *x);
+    float *whole = malloc((size_t)(N + GAP) * sizeof *whole);
+    float *pieces = malloc((size_t)N * sizeof *pieces);
+    static float rows[3][ROWS]; /* mean, scale, dot */
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)(i % 1021) / 1021 - 0.3F;
+    for (size_t f = 0; f < sizeof norms / sizeof *norms; f++) {
+        sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 2);
+        sw_norm_args args = {.n_rows = ROWS, .width = WIDTH, .eps = 1e-5, .x = x, .d_y = x};
+        args.mean = rows[0];
+        args.scale = rows[1];
+        args.dot = rows[2];
+        args.y = args.d_x = whole + f % 2 * GAP;
+        norms[f](kernel, SW_DTYPE_F32, &args);
+        for (size_t r = 0; r < ROWS; r += PIECE) {
+            sw_norm_args piece = args;
+            piece.n_rows = PIECE;
+            piece.x = piece.d_y = x + r * WIDTH;
+            piece.y = piece.d_x = pieces + r * WIDTH;
+            piece.mean = rows[0] + r;
+            piece.scale = rows[1] + r;
+            norms[f](kernel, SW_DTYPE_F32, &piece);
+        }
+        assert_memory_equal(args.y, pieces, (size_t)N * sizeof *x);
+        sw_kernel_destroy(kernel);
+    }
+    free(x);
+    free(whole);
+    free(pieces);
+}
+
 static void a_norm_has_mean_square_one_whatever_its_weight_is_called(void **state)
 {
     enum { WIDTH = 50 };
@@ -405,6 +445,7 @@ int main(void)
         cmocka_unit_test(each_backward_is_the_slope_of_its_forward),
         cmocka_unit_test(weight_gradients_of_many_rows_are_added_from_all_parts),
         cmocka_unit_test(a_row_in_two_pieces_gives_what_the_whole_gives),
+        cmocka_unit_test(a_long_result_has_the_bits_of_short_ones),
         cmocka_unit_test(a_norm_has_mean_square_one_whatever_its_weight_is_called),
         cmocka_unit_test(softmax_of_masked_rows),
         cmocka_unit_test(a_quarter_turn_swaps_the_pair),

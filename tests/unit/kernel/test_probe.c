@@ -53,6 +53,19 @@ static void the_peak_counts_the_work_of_all_threads(void **state)
     sw_kernel_destroy(three);
 }
 
+static void a_line_goes_between_two_threads_and_not_from_one(void **state)
+{
+    sw_kernel *one = kernel_of(1);
+    sw_kernel *two = kernel_of(2);
+
+    (void)state;
+    assert_true(sw_probe_line(one) == 0);
+    double seconds = sw_probe_line(two); /* 0 where the system ran one thread after the other */
+    assert_true(seconds >= 0 && seconds < 1e-3);
+    sw_kernel_destroy(one);
+    sw_kernel_destroy(two);
+}
+
 static void the_library_called_directly_makes_the_same_product(void **state)
 {
     enum { M = 5, N = 7, K = 3 };
@@ -106,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_by_several_threads_is_whole),
         cmocka_unit_test(the_peak_counts_the_work_of_all_threads),
+        cmocka_unit_test(a_line_goes_between_two_threads_and_not_from_one),
         cmocka_unit_test(the_library_called_directly_makes_the_same_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
