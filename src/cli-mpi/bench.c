@@ -29,6 +29,17 @@ static double middle(double *values, uint32_t n)
     return values[n / 2];
 }
 
+void sw_bench_middle(sw_bench_figures *out, double *ours, double *bare, uint32_t n_rounds)
+{
+    double ratios[SW_BENCH_MOST_ROUNDS];
+
+    for (uint32_t r = 0; r < n_rounds; r++)
+        ratios[r] = ours[r] / bare[r];
+    out->ours = middle(ours, n_rounds);
+    out->bare = middle(bare, n_rounds);
+    out->ratio = middle(ratios, n_rounds);
+}
+
 static uint32_t calls_for(double seconds)
 {
     double n = round_seconds / seconds;
@@ -38,7 +49,6 @@ static uint32_t calls_for(double seconds)
 void sw_bench_measure(sw_bench_figures *out, const sw_bench_pair *pair, uint32_t n_rounds, MPI_Comm job)
 {
     double times[2][SW_BENCH_MOST_ROUNDS]; /* ours, bare */
-    double ratios[SW_BENCH_MOST_ROUNDS];
     double first[2];
     uint32_t n_calls[2];
 
@@ -57,9 +67,5 @@ void sw_bench_measure(sw_bench_figures *out, const sw_bench_pair *pair, uint32_t
     }
     for (uint32_t side = 0; side < 2; side++)
         MPI_Allreduce(MPI_IN_PLACE, times[side], (int)n_rounds, MPI_DOUBLE, MPI_MAX, job);
-    for (uint32_t r = 0; r < n_rounds; r++)
-        ratios[r] = times[0][r] / times[1][r];
-    out->ours = middle(times[0], n_rounds);
-    out->bare = middle(times[1], n_rounds);
-    out->ratio = middle(ratios, n_rounds);
+    sw_bench_middle(out, times[0], times[1], n_rounds);
 }

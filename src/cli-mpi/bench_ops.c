@@ -3,10 +3,8 @@
 #include "cli-mpi/bench_ops.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/status.h"
 #include "kernel/product.h"
 
@@ -36,20 +34,22 @@ sw_status sw_ops_measure(const sw_ops_bed *bed, const sw_ops_race *race, sw_erro
                            .bar_kind = race->bar == 0 ? SW_BENCH_SHOWN : SW_BENCH_LEAST,
                            .bar = race->bar};
     sw_bench_result *result = NULL;
-    double ours = 1e9;
-    double bare = 1e9;
+    double times[2][SW_BENCH_MOST_ROUNDS]; /* ours, bare */
 
     SW_TRY(sw_bench_add(bed->results, &row, &result, err));
     race->ours(bed, race->ours_what); /* pages and primitives are there before the first round */
     race->bare(bed, race->bare_what);
     for (uint32_t r = 0; r < bed->limits->n_rounds; r++) {
-        double seconds = seconds_of(bed, race->bare, race->bare_what);
-        bare = seconds < bare ? seconds : bare;
-        seconds = seconds_of(bed, race->ours, race->ours_what);
-        ours = seconds < ours ? seconds : ours;
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t side = (r + i) % 2; /* each begins every second round */
+            times[side][r] = side == 0 ? seconds_of(bed, race->ours, race->ours_what)
+                                       : seconds_of(bed, race->bare, race->bare_what);
+        }
     }
-    result->figures = (sw_bench_figures){.ours = race->ours_amount / ours, .bare = race->bare_amount / bare};
-    result->figures.ratio = result->figures.ours / result->figures.bare;
+    sw_bench_middle(&result->figures, times[0], times[1], bed->limits->n_rounds);
+    result->figures.ours = race->ours_amount / result->figures.ours;
+    result->figures.bare = race->bare_amount / result->figures.bare;
+    result->figures.ratio = race->ours_amount / race->bare_amount / result->figures.ratio;
     return SW_OK;
 }
 
@@ -68,41 +68,21 @@ void sw_ops_product(const sw_ops_bed *bed, const void *what)
     (void)sw_product_run(bed->kernel, what, bed->workspace, NULL);
 }
 
-/* ---- the bed ---- */
-
-enum { HUGE_PAGE = 2 << 20 };
-
-/* Pages that are there, large ones where the system has them. */
-static char *fill_room(char *room, size_t n_bytes)
-{
-    char *memory = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE;
-    float *values = (float *)(void *)memory;
-
-    (void)madvise(memory, n_bytes, MADV_HUGEPAGE);
-    for (size_t i = 0; i < n_bytes / sizeof *values; i++)
-        values[i] = (float)(i % 251) / 251 - 0.5F;
-    return memory;
-}
-
-static void free_room(char **room)
-{
-    sw_free(*room);
-}
+/* ---- all of them ---- */
 
 sw_status sw_bench_ops(sw_kernel *kernel, const sw_ops_limits *limits, sw_bench_results *results,
                        sw_error *err)
 {
     static sw_status (*const parts[])(const sw_ops_bed *bed,
                                       sw_error *err) = {sw_ops_products, sw_ops_streams, sw_ops_attention};
-    char *pool SW_AUTO(free_room) = sw_alloc((size_t)SW_OPS_POOL_BYTES + HUGE_PAGE);
-    char *workspace SW_AUTO(free_room) = sw_alloc((size_t)SW_OPS_WORKSPACE_BYTES + HUGE_PAGE);
+    sw_bench_room pool SW_AUTO(sw_bench_room_clear) = {0};
+    sw_bench_room workspace SW_AUTO(sw_bench_room_clear) = {0};
     sw_ops_bed bed = {.kernel = kernel, .limits = limits, .results = results};
 
-    if (pool == NULL || workspace == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %d MiB of numbers",
-                       (SW_OPS_POOL_BYTES + SW_OPS_WORKSPACE_BYTES) >> 20);
-    bed.pool = fill_room(pool, SW_OPS_POOL_BYTES);
-    bed.workspace = fill_room(workspace, SW_OPS_WORKSPACE_BYTES);
+    SW_TRY(sw_bench_room_make(&pool, SW_OPS_POOL_BYTES, err));
+    SW_TRY(sw_bench_room_make(&workspace, SW_OPS_WORKSPACE_BYTES, err));
+    bed.pool = pool.memory;
+    bed.workspace = workspace.memory;
     for (size_t i = 0; i < SW_COUNT(parts); i++)
         SW_TRY(parts[i](&bed, err));
     if (results->n == 0)

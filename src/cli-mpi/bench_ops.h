@@ -50,8 +50,8 @@ typedef struct sw_ops_race {
 bool sw_ops_is_wanted(const sw_ops_bed *bed, const char *section, const char *name);
 
 /*
- * Run and add to the results. Of each side the best round counts, for what else the machine does only ever
- * adds to a time; on one thread it is the thread's own time.
+ * Run and add to the results: rounds of both sides in turn, of which the ratio in the middle counts, so that
+ * both are of one state of the machine; on one thread it is the thread's own time.
  */
 sw_status sw_ops_measure(const sw_ops_bed *bed, const sw_ops_race *race, sw_error *err);
 

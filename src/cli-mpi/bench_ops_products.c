@@ -155,10 +155,13 @@ static void run_decode(const sw_ops_bed *bed, const void *what)
     }
 }
 
+/* One matrix after the other here too: on several threads each call has its fork and its join. */
 static void read_weights(const sw_ops_bed *bed, const void *what)
 {
     const decode *d = what;
-    sw_probe_read(bed->kernel, bed->pool, d->n_matrices * d->n_bytes);
+
+    for (size_t i = 0; i < d->n_matrices; i++)
+        sw_probe_read(bed->kernel, bed->pool + i * d->n_bytes, d->n_bytes);
 }
 
 static sw_status measure_one(const sw_ops_bed *bed, const struct one *row, sw_error *err)

@@ -31,6 +31,32 @@ bool sw_bench_is_met(const sw_bench_result *result)
     }
 }
 
+/* ---- what the machine could do ---- */
+
+void sw_bench_note(sw_bench_results *results, const char *name, const char *unit, double figure)
+{
+    for (uint32_t i = 0; i < results->n_probes; i++) {
+        if (strcmp(results->probes[i].name, name) == 0) {
+            results->probes[i].after = figure;
+            return;
+        }
+    }
+    if (results->n_probes < SW_BENCH_MOST_PROBES)
+        results->probes[results->n_probes++] = (sw_bench_probe){name, unit, figure, 0};
+}
+
+const sw_bench_probe *sw_bench_unsteady(const sw_bench_results *results)
+{
+    const double most = 1.15;
+
+    for (uint32_t i = 0; i < results->n_probes; i++) {
+        const sw_bench_probe *p = &results->probes[i];
+        if (p->after > p->before * most || p->before > p->after * most)
+            return p;
+    }
+    return NULL;
+}
+
 /* How a bar is written, by kind. */
 // clang-format off
 static const struct {
@@ -85,6 +111,21 @@ static void put_line(const sw_bench_result *r, sw_buffer *out)
     sw_buffer_puts(out, "\n");
 }
 
+static void put_probes(const sw_bench_results *results, sw_buffer *out)
+{
+    const sw_bench_probe *unsteady = sw_bench_unsteady(results);
+
+    if (results->n_probes == 0)
+        return;
+    sw_buffer_printf(out, "\n%-38s  %10s  %10s\n", "the machine", "before", "after");
+    for (uint32_t i = 0; i < results->n_probes; i++) {
+        const sw_bench_probe *p = &results->probes[i];
+        sw_buffer_printf(out, "  %-26s%8s  %12.2f  %10.2f\n", p->name, p->unit, p->before, p->after);
+    }
+    if (unsteady != NULL)
+        sw_buffer_printf(out, "unstable: %s has changed by more than 15 %%, measure again\n", unsteady->name);
+}
+
 void sw_bench_put_text(const sw_bench_results *results, sw_buffer *out)
 {
     const char *section = "";
@@ -100,6 +141,7 @@ void sw_bench_put_text(const sw_bench_results *results, sw_buffer *out)
         n_judged += r->bar_kind != SW_BENCH_SHOWN;
         n_missed += !sw_bench_is_met(r);
     }
+    put_probes(results, out);
     sw_buffer_printf(out, "\n%" PRIu32 " of %" PRIu32 " bars kept\n", n_judged - n_missed, n_judged);
 }
 
@@ -138,6 +180,27 @@ static void put_result(sw_json_writer *writer, const sw_bench_result *r)
         sw_json_put_bool(writer, sw_bench_is_met(r));
     }
     sw_json_end_object(writer);
+}
+
+static void put_probe(sw_json_writer *writer, const sw_bench_probe *p)
+{
+    sw_json_inline(writer);
+    sw_json_begin_object(writer);
+    sw_json_key(writer, "name");
+    sw_json_put_string(writer, p->name);
+    sw_json_key(writer, "unit");
+    sw_json_put_string(writer, p->unit);
+    put_number(writer, "before", p->before);
+    put_number(writer, "after", p->after);
+    sw_json_end_object(writer);
+}
+
+void sw_bench_put_json_probes(const sw_bench_results *results, sw_json_writer *writer)
+{
+    sw_json_begin_array(writer);
+    for (uint32_t i = 0; i < results->n_probes; i++)
+        put_probe(writer, &results->probes[i]);
+    sw_json_end_array(writer);
 }
 
 void sw_bench_put_json(const sw_bench_results *results, sw_json_writer *writer)

@@ -26,7 +26,7 @@ static const sw_option options[] = {
     [OPT_MODEL]   = { "model",   0,   "DIR",  "model: the sizes of DIR/config.json; otherwise those of SmolLM-135M" },
     [OPT_THREADS] = { "threads", 't', "N",    "ops, model: threads of the kernels; otherwise as many as there are cores" },
     [OPT_ONLY]    = { "only",    0,   "TEXT", "ops, model: what has TEXT in its name or in that of its section" },
-    [OPT_STRICT]  = { "strict",  0,   NULL,   "a missed bar is a failure: exit status 1" },
+    [OPT_STRICT]  = { "strict",  0,   NULL,   "a missed bar, or an unstable run, is a failure: exit status 1" },
     [OPT_JSON]    = { "json",    0,   NULL,   "write JSON, also of errors" },
     [OPT_COUNT]   = { 0 },
 };
@@ -49,6 +49,10 @@ static void begin_json(sw_json_writer *writer, sw_buffer *out)
 
 static void end_json(sw_json_writer *writer, const sw_bench_results *results, sw_buffer *out)
 {
+    sw_json_key(writer, "machine");
+    sw_bench_put_json_probes(results, writer);
+    sw_json_key(writer, "stable");
+    sw_json_put_bool(writer, sw_bench_unsteady(results) == NULL);
     sw_json_key(writer, "results");
     sw_bench_put_json(results, writer);
     sw_json_end_object(writer);
@@ -61,14 +65,20 @@ static void put_number(sw_json_writer *writer, const char *key, uint64_t number)
     sw_json_put_u64(writer, number);
 }
 
-/* Whether bars were missed matters with --strict only; the results are shown in any case. */
+/* Whether bars were missed in a run that means something matters with --strict only; the results are shown
+ * in any case. */
 static sw_status judge(sw_run *run, const sw_bench_results *results, sw_error *err)
 {
+    const sw_bench_probe *unsteady = sw_bench_unsteady(results);
     uint32_t n_missed = 0;
 
     if (!sw_arguments_has(&run->arguments, OPT_STRICT))
         return SW_OK;
     run->shows_out = true;
+    if (unsteady != NULL)
+        return SW_FAIL(err, SW_E_LIMIT, "measure again on a machine with nothing else to do",
+                       "unstable: %s was %.2f %s before the run and %.2f after it", unsteady->name,
+                       unsteady->before, unsteady->unit, unsteady->after);
     for (uint32_t i = 0; i < results->n; i++)
         n_missed += !sw_bench_is_met(&results->rows[i]);
     if (n_missed != 0)
@@ -134,7 +144,9 @@ static sw_status run_redistribute(sw_run *run, uint32_t n_rounds, sw_error *err)
     (void)snprintf(axes, sizeof axes, "tp=%d", ranks);
     SW_TRY(sw_mesh_create(&mesh, axes, 0, err));
     SW_TRY(sw_comm_create(&comm, mesh, NULL, err));
+    SW_TRY(sw_bench_probe_ranks(MPI_COMM_WORLD, &results, err));
     SW_TRY(sw_bench_redistribute(comm, &limits, &results, &has_window, err));
+    SW_TRY(sw_bench_probe_ranks(MPI_COMM_WORLD, &results, err));
     report_redistribute(run, n_rounds, has_window, &results);
     return judge(run, &results, err);
 }
@@ -201,7 +213,9 @@ static sw_status run_on_one(sw_run *run, uint32_t n_rounds, measure_fn *measure,
                        ranks_of_job());
     SW_TRY(sw_kernel_create(&kernel, n_threads, SW_KERNEL_BEST, err));
     bool is_pinned = sw_probe_pin(kernel);
+    SW_TRY(sw_bench_probe_cores(kernel, &results, err));
     SW_TRY(measure(kernel, run->arguments.values[OPT_MODEL], &limits, &results, err));
+    SW_TRY(sw_bench_probe_cores(kernel, &results, err));
     report_kernels(run, n_rounds, kernel, is_pinned, &results);
     return judge(run, &results, err);
 }
@@ -259,14 +273,15 @@ const sw_command sw_command_bench = {
     .usage = "redistribute|ops|model [--rounds N] [--up-to SIZE] [--model DIR] [--threads N] [--only TEXT] "
              "[--strict] [--json]",
     .description =
-        "Measure in rounds of ours and of a bare one in turn. A ratio on the wrong side of its bar is "
-        "MISSED.\n"
+        "Measure in rounds of ours and of a bare one in turn: the ratio of the round in the middle counts.\n"
+        "On the wrong side of its bar it is MISSED. A run is unstable when what the machine can do, probed\n"
+        "before and after, differs by more than 15 %.\n"
         "\n"
         "redistribute: on the ranks of this job, how long changes of layout take, by MPI and through shared\n"
-        "memory, beside the bare MPI collective that moves the same bytes; the round in the middle counts.\n"
+        "memory, beside the bare MPI collective that moves the same bytes.\n"
         "ops: on one rank, the rates of the kernels beside multiply-adds in registers, plain reads and "
         "copies,\n"
-        "and the library of products called directly; the best round of each counts.\n"
+        "and the library of products called directly.\n"
         "model: on one rank, tokens a second of a model with random weights that reads a prompt, writes a "
         "text\n"
         "and is trained, beside what multiply-adds in registers and plain reads of its weights allow.\n",

@@ -71,6 +71,38 @@ static void the_report_counts_only_what_is_judged(void **state)
     sw_buffer_clear(&out);
 }
 
+static void a_run_is_unsteady_when_a_probe_differs_by_more_than_15_percent(void **state)
+{
+    sw_bench_results results = {.n = 0};
+    sw_buffer out = {0};
+
+    (void)state;
+    sw_bench_note(&results, "read", "GB/s", 40.0);
+    sw_bench_note(&results, "copy", "GB/s", 30.0);
+    sw_bench_note(&results, "read", "GB/s", 46.0);
+    sw_bench_note(&results, "copy", "GB/s", 26.1);
+    assert_int_equal(results.n_probes, 2);
+    assert_null(sw_bench_unsteady(&results));
+    sw_bench_note(&results, "copy", "GB/s", 26.0); /* 30 / 26 is 1.154 */
+    assert_non_null(sw_bench_unsteady(&results));
+    assert_string_equal(sw_bench_unsteady(&results)->name, "copy");
+    sw_bench_put_text(&results, &out);
+    const char *text = sw_buffer_text(&out);
+    assert_non_null(strstr(text, "unstable: copy has changed by more than 15 %, measure again\n"));
+    sw_buffer_clear(&out);
+}
+
+static void the_ratio_is_that_of_a_round_whatever_the_machine_does_between_them(void **state)
+{
+    double ours[] = {2, 20, 2, 20, 2};
+    double bare[] = {1, 10, 1, 10, 1};
+    sw_bench_figures figures;
+
+    (void)state;
+    sw_bench_middle(&figures, ours, bare, 5);
+    assert_true(figures.ratio == 2 && figures.ours == 2 && figures.bare == 1);
+}
+
 static void a_list_that_is_full_takes_no_more(void **state)
 {
     sw_bench_results results = {.n = SW_BENCH_MOST_RESULTS};
@@ -89,6 +121,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bar_is_met_on_its_own_side),
         cmocka_unit_test(the_report_counts_only_what_is_judged),
+        cmocka_unit_test(a_run_is_unsteady_when_a_probe_differs_by_more_than_15_percent),
+        cmocka_unit_test(the_ratio_is_that_of_a_round_whatever_the_machine_does_between_them),
         cmocka_unit_test(a_list_that_is_full_takes_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
