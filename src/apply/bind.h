@@ -6,6 +6,7 @@
 #ifndef SW_APPLY_BIND_H
 #define SW_APPLY_BIND_H
 
+#include "apply/cp_form.h"
 #include "comm/comm.h"
 #include "nn/net.h"
 #include "parallel/attention.h"
@@ -75,11 +76,6 @@ typedef struct sw_native_request {
 } sw_native_request;
 
 sw_status sw_native_request_check(const sw_native_request *request, sw_error *err);
-
-typedef enum sw_cp_form { SW_CP_GATHER = 0, SW_CP_RING, SW_CP_ULYSSES, SW_CP_FORM_COUNT_ } sw_cp_form;
-
-/* "gather", "ring", "ulysses"; NULL when out of range. */
-const char *sw_cp_form_name(sw_cp_form form);
 
 typedef struct sw_bind_options {
     sw_cp_form cp_form;

@@ -11,10 +11,20 @@ const char *sw_binding_kind_name(sw_binding_kind kind)
     return (unsigned)kind < SW_BINDING_KIND_COUNT_ ? names[kind] : NULL;
 }
 
+static const char *const form_names[SW_CP_FORM_COUNT_] = {"gather", "ring", "ulysses"};
+
 const char *sw_cp_form_name(sw_cp_form form)
 {
-    static const char *const names[SW_CP_FORM_COUNT_] = {"gather", "ring", "ulysses"};
-    return (unsigned)form < SW_CP_FORM_COUNT_ ? names[form] : NULL;
+    return (unsigned)form < SW_CP_FORM_COUNT_ ? form_names[form] : NULL;
+}
+
+sw_cp_form sw_cp_form_of_name(const char *name)
+{
+    unsigned form = 0;
+
+    while (form < SW_CP_FORM_COUNT_ && strcmp(form_names[form], name) != 0)
+        form++;
+    return (sw_cp_form)form;
 }
 
 static bool has_stages(const sw_parallel_spec *spec)

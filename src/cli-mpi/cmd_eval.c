@@ -10,21 +10,7 @@
 
 enum { USUAL_LENGTH = 2048 };
 
-enum {
-    OPT_TOKENS,
-    OPT_TEXT,
-    OPT_TOKEN_TYPE,
-    OPT_SEQ_LEN,
-    OPT_DTYPE,
-    OPT_MESH,
-    OPT_EP,
-    OPT_PLAN,
-    OPT_NO_SP,
-    OPT_LOSS_PARALLEL,
-    OPT_THREADS,
-    OPT_QUIET,
-    OPT_JSON
-};
+enum { OPT_TOKENS, OPT_TEXT, OPT_TOKEN_TYPE, OPT_SEQ_LEN, OPT_DTYPE, SW_RANKS_NUMBERS };
 
 // clang-format off
 static const sw_option options[] = {
@@ -33,21 +19,13 @@ static const sw_option options[] = {
     [OPT_TOKEN_TYPE]    = SW_OPTION_TOKEN_TYPE,
     [OPT_SEQ_LEN]       = { "seq-len", 0, "N", "tokens of a sequence; the model's positions, at most 2048" },
     [OPT_DTYPE]         = { "dtype",   0, "TYPE", "f32, f64, or bf16: short weights stay as they are stored" },
-    [OPT_MESH]          = SW_OPTION_MESH,
-    [OPT_EP]            = SW_OPTION_EP,
-    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
-    [OPT_NO_SP]         = SW_OPTION_NO_SP,
-    [OPT_LOSS_PARALLEL] = SW_OPTION_LOSS_PARALLEL,
-    [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
-    [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
-    [OPT_JSON]          = SW_OPTION_RUN_JSON,
+    SW_RANKS_OPTIONS,
     { 0 },
 };
 // clang-format on
 
-static const sw_running_rows rows = {OPT_MESH,         OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT,
-                                     OPT_TOKEN_TYPE,   true,        OPT_EP,    OPT_PLAN,   OPT_NO_SP,
-                                     OPT_LOSS_PARALLEL};
+static const sw_running_rows rows = {
+    .tokens = OPT_TOKENS, .text = OPT_TEXT, .token_type = OPT_TOKEN_TYPE, SW_RANKS_ROWS};
 
 static void put_json(const sw_evaluation *found, double seconds, sw_buffer *out)
 {
@@ -96,8 +74,10 @@ static sw_status evaluate(sw_running *r, sw_run *run, sw_error *err)
         return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", seq_len, most);
     SW_TRY(sw_running_tokens(r, err));
-    const sw_eval_options choices = {
-        .seq_len = seq_len < most ? seq_len : most, .on_progress = sw_meter_report, .user = &r->meter};
+    const sw_eval_options choices = {.seq_len = seq_len < most ? seq_len : most,
+                                     .cp_order = r->cp_order,
+                                     .on_progress = sw_meter_report,
+                                     .user = &r->meter};
     double began = sw_seconds();
     SW_TRY(sw_evaluate(&found, r->net, r->step, &r->tokens, &choices, err));
     double seconds = sw_seconds() - began;

@@ -35,14 +35,7 @@ enum {
     OPT_CSV,
     OPT_SVG,
     OPT_DTYPE,
-    OPT_MESH,
-    OPT_EP,
-    OPT_PLAN,
-    OPT_NO_SP,
-    OPT_LOSS_PARALLEL,
-    OPT_THREADS,
-    OPT_QUIET,
-    OPT_JSON
+    SW_RANKS_NUMBERS
 };
 
 // clang-format off
@@ -68,21 +61,13 @@ static const sw_option options[] = {
     [OPT_CSV]           = { "csv",          0,   "FILE",   "write loss, rate and norm of each step" },
     [OPT_SVG]           = { "svg",          0,   "FILE",   "draw the loss over the steps" },
     [OPT_DTYPE]         = { "dtype",        0,   "TYPE",   "f32 or f64; f32 when not given" },
-    [OPT_MESH]          = SW_OPTION_MESH,
-    [OPT_EP]            = SW_OPTION_EP,
-    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
-    [OPT_NO_SP]         = SW_OPTION_NO_SP,
-    [OPT_LOSS_PARALLEL] = SW_OPTION_LOSS_PARALLEL,
-    [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
-    [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
-    [OPT_JSON]          = SW_OPTION_RUN_JSON,
+    SW_RANKS_OPTIONS,
     { 0 },
 };
 // clang-format on
 
-static const sw_running_rows rows = {OPT_MESH,         OPT_THREADS, OPT_QUIET, OPT_TOKENS, OPT_TEXT,
-                                     OPT_TOKEN_TYPE,   true,        OPT_EP,    OPT_PLAN,   OPT_NO_SP,
-                                     OPT_LOSS_PARALLEL};
+static const sw_running_rows rows = {
+    .tokens = OPT_TOKENS, .text = OPT_TEXT, .token_type = OPT_TOKEN_TYPE, SW_RANKS_ROWS};
 
 /* One run. */
 typedef struct training {
@@ -175,7 +160,8 @@ static sw_status read_line(training *t, sw_error *err)
     const sw_arguments *arguments = &t->run->arguments;
     sw_train_options *o = &t->options;
 
-    *o = (sw_train_options){.batch = USUAL_BATCH, .accumulate = 1, .seq_len = USUAL_LENGTH};
+    *o = (sw_train_options){
+        .batch = USUAL_BATCH, .accumulate = 1, .seq_len = USUAL_LENGTH, .cp_order = t->r.cp_order};
     SW_TRY(read_schedule(t, err));
     SW_TRY(read_optimizer(t, err));
     SW_TRY(sw_arguments_u32(arguments, OPT_BATCH, 1, MOST_BATCH, &o->batch, err));

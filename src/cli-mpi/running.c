@@ -19,16 +19,16 @@ enum { MOST_THREADS = 1024 };
 static sw_status check_axes(const sw_mesh *mesh, bool has_ranks, sw_error *err)
 {
     static const sw_axis axes[] = {SW_AXIS_PP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_DP, SW_AXIS_TP};
-    enum { MODELS_ARE_RUN_FROM = 3 };
+    enum { MODELS_ARE_RUN_FROM = 1 };
 
     for (size_t i = 0; i < (has_ranks ? MODELS_ARE_RUN_FROM : SW_COUNT(axes)); i++) {
         uint32_t size = sw_mesh_axis_size(mesh, axes[i]);
         if (size > 1) {
-            return SW_FAIL(err, SW_E_PLAN,
-                           has_ranks ? "use a mesh of dp and tp; `shardwright plan` and `shard` take this one"
-                                     : "run it on one rank; `shardwright plan` and `shard` take this mesh",
-                           "%s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]),
-                           size);
+            return SW_FAIL(
+                err, SW_E_PLAN,
+                has_ranks ? "use a mesh of dp, cp, ep and tp; `shardwright plan` and `shard` take this one"
+                          : "run it on one rank; `shardwright plan` and `shard` take this mesh",
+                "%s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]), size);
         }
     }
     return SW_OK;
@@ -93,6 +93,25 @@ static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error 
                    sw_mesh_ranks(mesh), sw_mesh_ranks(mesh) == 1 ? "" : "s", ranks);
 }
 
+static sw_status read_cp(sw_running *r, sw_error *err)
+{
+    const char *form = r->run->arguments.values[r->rows->cp_form];
+    const char *order = r->run->arguments.values[r->rows->cp_order];
+
+    r->cp_order = SW_SEQUENCE_BALANCED;
+    if (form != NULL)
+        r->cp_form = sw_cp_form_of_name(form);
+    if (order != NULL)
+        r->cp_order = sw_sequence_order_of_name(order);
+    if (r->cp_form == SW_CP_FORM_COUNT_)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give gather, ring or ulysses",
+                       "option --cp-form: '%.40s' is none of them", form);
+    if (r->cp_order == SW_SEQUENCE_ORDER_COUNT_)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give balanced or contiguous",
+                       "option --cp-order: '%.40s' is neither", order);
+    return SW_OK;
+}
+
 /* Ranks of one host share its cores, where nobody says how. */
 static sw_status make_kernel(sw_running *r, sw_error *err)
 {
@@ -116,6 +135,8 @@ static sw_status make_kernel(sw_running *r, sw_error *err)
 static sw_status begin(sw_running *r, const sw_mesh **mesh, sw_error *err)
 {
     SW_TRY(read_mesh(r, mesh, err));
+    if (r->rows->has_ranks)
+        SW_TRY(read_cp(r, err));
     return check_ranks(r, *mesh, err);
 }
 
@@ -175,6 +196,7 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
     SW_TRY(agree(r, open_parts(r, path, err), err));
     load.plan = r->plan;
     load.comm = r->comm;
+    load.cp_form = r->cp_form;
     return sw_load(&r->net, &r->weights, &load, r->kernel, err);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/planning.h"
 #include "cli/progress.h"
 #include "io/json_write.h"
+#include "train/cut.h"
 #include "train/load.h"
 #include "train/tokens.h"
 
@@ -37,6 +38,14 @@
     {                                                                                                        \
         "threads", 0, "N", "threads that compute on a rank; all cores when not given"                        \
     }
+#define SW_OPTION_CP_FORM                                                                                    \
+    {                                                                                                        \
+        "cp-form", 0, "FORM", "attention over cp: gather, ring or ulysses; gather when not given"            \
+    }
+#define SW_OPTION_CP_ORDER                                                                                   \
+    {                                                                                                        \
+        "cp-order", 0, "ORDER", "tokens over cp: balanced or contiguous; balanced when not given"            \
+    }
 #define SW_OPTION_QUIET_RUN                                                                                  \
     {                                                                                                        \
         "quiet", 'q', NULL, "no progress"                                                                    \
@@ -45,6 +54,31 @@
     {                                                                                                        \
         "json", 0, NULL, "write JSON, also of errors"                                                        \
     }
+
+/*
+ * Rows of the commands that run on several ranks, which their tables have at the end: for the enum of their
+ * numbers, for the table, and for the record of where they are.
+ */
+#define SW_RANKS_NUMBERS                                                                                     \
+    OPT_MESH, OPT_EP, OPT_PLAN, OPT_NO_SP, OPT_LOSS_PARALLEL, OPT_CP_FORM, OPT_CP_ORDER, OPT_THREADS,        \
+        OPT_QUIET, OPT_JSON
+// clang-format off
+#define SW_RANKS_OPTIONS                                                                                     \
+    [OPT_MESH]          = SW_OPTION_MESH,                                                                    \
+    [OPT_EP]            = SW_OPTION_EP,                                                                      \
+    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,                                                                \
+    [OPT_NO_SP]         = SW_OPTION_NO_SP,                                                                   \
+    [OPT_LOSS_PARALLEL] = SW_OPTION_LOSS_PARALLEL,                                                           \
+    [OPT_CP_FORM]       = SW_OPTION_CP_FORM,                                                                 \
+    [OPT_CP_ORDER]      = SW_OPTION_CP_ORDER,                                                                \
+    [OPT_THREADS]       = SW_OPTION_RUN_THREADS,                                                             \
+    [OPT_QUIET]         = SW_OPTION_QUIET_RUN,                                                               \
+    [OPT_JSON]          = SW_OPTION_RUN_JSON
+// clang-format on
+#define SW_RANKS_ROWS                                                                                        \
+    .has_ranks = true, .mesh = OPT_MESH, .ep = OPT_EP, .plan = OPT_PLAN, .no_sp = OPT_NO_SP,                 \
+    .loss_parallel = OPT_LOSS_PARALLEL, .cp_form = OPT_CP_FORM, .cp_order = OPT_CP_ORDER,                    \
+    .threads = OPT_THREADS, .quiet = OPT_QUIET
 
 /* Where a table has them. */
 typedef struct sw_running_rows {
@@ -59,6 +93,8 @@ typedef struct sw_running_rows {
     uint32_t plan;
     uint32_t no_sp;
     uint32_t loss_parallel;
+    uint32_t cp_form;
+    uint32_t cp_order;
 } sw_running_rows;
 
 /* Freed together; begin with a zeroed record. */
@@ -68,6 +104,8 @@ typedef struct sw_running {
     sw_plan *plan; /* NULL: one rank */
     sw_mesh *mesh; /* of --mesh */
     sw_comm *comm; /* NULL: one rank */
+    sw_cp_form cp_form;
+    sw_sequence_order cp_order;
     sw_kernel *kernel;
     sw_step *step;
     sw_weights weights;

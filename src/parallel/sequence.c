@@ -7,6 +7,22 @@
 
 #include "base/status.h"
 
+static const char *const order_names[SW_SEQUENCE_ORDER_COUNT_] = {"contiguous", "balanced"};
+
+const char *sw_sequence_order_name(sw_sequence_order order)
+{
+    return (unsigned)order < SW_SEQUENCE_ORDER_COUNT_ ? order_names[order] : NULL;
+}
+
+sw_sequence_order sw_sequence_order_of_name(const char *name)
+{
+    unsigned order = 0;
+
+    while (order < SW_SEQUENCE_ORDER_COUNT_ && strcmp(order_names[order], name) != 0)
+        order++;
+    return (sw_sequence_order)order;
+}
+
 sw_status sw_sequence_make(sw_sequence *out, uint64_t n_tokens, uint32_t parts, sw_sequence_order order,
                            sw_error *err)
 {
@@ -68,7 +84,11 @@ static int32_t target_of(const sw_sequence *sequence, const sw_batch *batch, uin
 {
     const int32_t *labels = batch->labels == NULL ? batch->ids : batch->labels;
 
-    if (position_of(sequence, batch, row, token) < 0 || position_of(sequence, batch, row, token + 1) < 0)
+    if (position_of(sequence, batch, row, token) < 0)
+        return -1;
+    if (batch->targets != NULL)
+        return batch->targets[row * sequence->n_tokens + token];
+    if (position_of(sequence, batch, row, token + 1) < 0)
         return -1;
     return labels[row * sequence->n_tokens + token + 1];
 }

@@ -22,6 +22,10 @@ typedef enum sw_sequence_order {
     SW_SEQUENCE_ORDER_COUNT_
 } sw_sequence_order;
 
+/* "contiguous", "balanced"; NULL when out of range. */
+const char *sw_sequence_order_name(sw_sequence_order order);
+sw_sequence_order sw_sequence_order_of_name(const char *name); /* SW_SEQUENCE_ORDER_COUNT_: none */
+
 typedef struct sw_sequence {
     uint64_t n_tokens;
     uint64_t n_padded;
@@ -53,6 +57,7 @@ typedef struct sw_batch {
     const int32_t *ids;
     const int32_t *labels;    /* of the tokens themselves, not yet shifted; NULL: the ids */
     const int32_t *positions; /* NULL: 0, 1, ...; -1: padding that the row came with */
+    const int32_t *targets;   /* labels that are shifted already, in place of those; NULL: there are none */
 } sw_batch;
 
 /* What a rank gets, [n_rows, tokens of a rank] each. */

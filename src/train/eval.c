@@ -8,8 +8,7 @@
 #include "base/status.h"
 #include "checkpoint/crew.h"
 #include "checkpoint/fixed_math.h"
-#include "train/feed.h"
-#include "train/ranks.h"
+#include "train/cut.h"
 
 enum { USUAL_TOKENS = 512, USUAL_LOGITS = 1 << 24 };
 
@@ -25,12 +24,14 @@ typedef struct evaluating {
     uint64_t chunk; /* places of a row whose logits are there at one time: those of a vocabulary are many */
     int32_t *ids;
     int32_t *targets;
+    sw_cutter cutter;
 } evaluating;
 
 static void clear_evaluating(evaluating *e)
 {
     sw_free(e->ids);
     sw_free(e->targets);
+    sw_cutter_clear(&e->cutter);
 }
 
 static sw_status begin(evaluating *e, const sw_eval_options *options, sw_error *err)
@@ -48,12 +49,12 @@ static sw_status begin(evaluating *e, const sw_eval_options *options, sw_error *
     e->chunk = most_logits / (e->n_rows * e->net->settings.vocab);
     e->chunk = e->chunk == 0 ? 1 : e->chunk;
     if (e->ranks.cuts_tokens) /* no rank has the places of a row to choose from */
-        e->chunk = e->length;
+        e->chunk = UINT64_MAX;
     e->ids = sw_alloc_zero(e->n_rows * e->length, sizeof *e->ids);
     e->targets = sw_alloc_zero(e->n_rows * e->length, sizeof *e->targets);
     if (e->ids == NULL || e->targets == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for %" PRIu64 " tokens", e->n_rows * e->length);
-    return SW_OK;
+    return sw_cutter_create(&e->cutter, &e->ranks, options->cp_order, e->n_rows, e->length, err);
 }
 
 /* Sequence `number` into row `row`; behind its end, or when there is none, tokens without targets. */
@@ -75,27 +76,35 @@ static void fill_row(const evaluating *e, uint64_t number, uint64_t row)
 }
 
 /* Columns first .. first + n - 1 of the targets, in memory of the step. */
-static const sw_tensor *cut_targets(const evaluating *e, uint64_t first, uint64_t n)
+static const sw_tensor *cut_targets(const evaluating *e, const sw_feed *feed, uint64_t first, uint64_t n)
 {
-    const uint64_t dims[] = {e->n_rows, n};
+    const uint64_t dims[] = {feed->n_rows, n};
     sw_tensor *cut = sw_step_tensor(e->step, SW_DTYPE_I32, 2, dims);
 
-    for (uint64_t row = 0; cut != NULL && row < e->n_rows; row++)
-        memcpy((int32_t *)sw_tensor_data(cut) + row * n, e->targets + row * e->length + first,
+    for (uint64_t row = 0; cut != NULL && row < feed->n_rows; row++)
+        memcpy((int32_t *)sw_tensor_data(cut) + row * n, feed->targets + row * feed->n_tokens + first,
                n * sizeof(int32_t));
     return cut;
 }
 
+/* One pass and its hidden states. */
+typedef struct passing {
+    sw_feed feed;
+    sw_pass pass;
+    const sw_tensor *hidden;
+} passing;
+
 /* Add the loss of n places of each row to *sum; the logits are given back. */
-static sw_status add_loss(const evaluating *e, const sw_pass *pass, const sw_tensor *hidden, uint64_t first,
-                          uint64_t n, double *sum, sw_error *err)
+static sw_status add_loss(const evaluating *e, const passing *p, uint64_t first, uint64_t n, double *sum,
+                          sw_error *err)
 {
     const sw_loss_stage *loss = &e->net->stages->loss;
     sw_stack_mark mark = sw_stack_top(sw_step_stack(e->step));
-    const sw_tensor *cut =
-        n == e->length ? hidden : sw_op_copy(e->step, sw_view_slice(e->step, hidden, 1, first, n));
-    const sw_tensor *logits = sw_net_logits(e->net, e->step, pass, cut);
-    const sw_tensor *y = loss->run(loss->context, e->step, logits, cut_targets(e, first, n), 1.0);
+    const sw_tensor *cut = n == p->feed.n_tokens
+                               ? p->hidden
+                               : sw_op_copy(e->step, sw_view_slice(e->step, p->hidden, 1, first, n));
+    const sw_tensor *logits = sw_net_logits(e->net, e->step, &p->pass, cut);
+    const sw_tensor *y = loss->run(loss->context, e->step, logits, cut_targets(e, &p->feed, first, n), 1.0);
 
     SW_TRY(sw_step_status(e->step, err));
     *sum += sw_scalar_of(y);
@@ -106,18 +115,19 @@ static sw_status add_loss(const evaluating *e, const sw_pass *pass, const sw_ten
 /* The summed loss of the sequences from `first` on. */
 static sw_status run_pass(evaluating *e, uint64_t first, double *sum, sw_error *err)
 {
-    const sw_feed feed = {.n_rows = e->n_rows, .n_tokens = e->length, .ids = e->ids};
-    sw_pass pass;
+    const sw_feed whole = {.n_rows = e->n_rows, .n_tokens = e->length, .ids = e->ids, .targets = e->targets};
+    passing p;
 
     for (uint64_t row = 0; row < e->n_rows; row++)
         fill_row(e, first + row, row);
     sw_step_begin(e->step, false);
-    sw_feed_pass(&pass, e->net, e->step, &feed);
-    const sw_tensor *hidden = sw_net_hidden(e->net, e->step, &pass);
+    p.feed = sw_cutter_cut(&e->cutter, &whole);
+    sw_feed_pass(&p.pass, e->net, e->step, &p.feed);
+    p.hidden = sw_net_hidden(e->net, e->step, &p.pass);
     SW_TRY(sw_step_status(e->step, err));
-    for (uint64_t at = 0; at < e->length; at += e->chunk) {
-        uint64_t n = e->length - at < e->chunk ? e->length - at : e->chunk;
-        SW_TRY(add_loss(e, &pass, hidden, at, n, sum, err));
+    for (uint64_t at = 0; at < p.feed.n_tokens; at += e->chunk) {
+        uint64_t left = p.feed.n_tokens - at;
+        SW_TRY(add_loss(e, &p, at, left < e->chunk ? left : e->chunk, sum, err));
     }
     return SW_OK;
 }
@@ -145,7 +155,7 @@ sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, cons
         .net = net, .step = step, .ranks = sw_ranks_of(net), .tokens = tokens};
     double sum = 0.0;
 
-    SW_TRY(begin(&e, options, err));
+    SW_TRY(sw_ranks_agree(&e.ranks, begin(&e, options, err), err));
     const uint64_t n_each = e.n_rows * sw_ranks_parts(&e.ranks); /* sequences that go through at one time */
     for (uint64_t first = 0; first < e.n_sequences; first += n_each) {
         if (!sw_ranks_all(&e.ranks, report(&e, options, first)))

@@ -18,12 +18,28 @@ const sw_tensor *sw_feed_matrix(sw_step *step, const int32_t *values, uint64_t n
     return matrix;
 }
 
+/* Positions to turn by: padding is turned by something, and not seen. */
+static const sw_tensor *turns_of(sw_step *step, const sw_feed *feed)
+{
+    const uint64_t dims[] = {feed->n_rows, feed->n_tokens};
+    sw_tensor *turns = sw_step_tensor(step, SW_DTYPE_I32, 2, dims);
+    int32_t *at = turns == NULL ? NULL : sw_tensor_data(turns);
+
+    for (uint64_t i = 0; at != NULL && i < feed->n_rows * feed->n_tokens; i++)
+        at[i] = feed->positions[i] < 0 ? 0 : feed->positions[i];
+    return turns;
+}
+
 void sw_feed_pass(sw_pass *out, const sw_net *net, sw_step *step, const sw_feed *feed)
 {
-    *out = (sw_pass){
-        .tokens = sw_feed_matrix(step, feed->ids, feed->n_rows, feed->n_tokens),
-        .positions = sw_net_positions(net, step, feed->n_rows, feed->n_tokens, feed->first),
-    };
+    *out = (sw_pass){.tokens = sw_feed_matrix(step, feed->ids, feed->n_rows, feed->n_tokens)};
+    if (feed->positions == NULL) {
+        out->positions = sw_net_positions(net, step, feed->n_rows, feed->n_tokens, feed->first);
+        return;
+    }
+    out->positions = turns_of(step, feed);
+    out->key_positions = sw_feed_matrix(step, feed->positions, feed->n_rows, feed->n_tokens);
+    out->n_positions = feed->n_whole;
 }
 
 double sw_scalar_of(const sw_tensor *scalar)

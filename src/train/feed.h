@@ -1,4 +1,7 @@
-/* Tokens into a net: one pass over rows of equal length that follow one another from some position on. */
+/*
+ * Tokens into a net: one pass over rows of equal length, whose tokens follow one another from some position
+ * on, or have positions of their own.
+ */
 #ifndef SW_TRAIN_FEED_H
 #define SW_TRAIN_FEED_H
 
@@ -10,6 +13,9 @@ typedef struct sw_feed {
     uint64_t first;         /* position of a row's first token */
     const int32_t *ids;     /* [rows, tokens], borrowed until the step ends */
     const int32_t *targets; /* [rows, tokens]: what follows, -1 to be left out; NULL: no loss is wanted */
+    /* [rows, tokens]: of tokens of a longer row, -1: padding; NULL: from `first` on. */
+    const int32_t *positions;
+    uint64_t n_whole; /* tokens of that row */
 } sw_feed;
 
 /* Tokens and positions of a pass. A failure is the step's. */

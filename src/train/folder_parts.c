@@ -103,10 +103,19 @@ static sw_status make_folder(parts *p, const char *out, bool replace)
 
 /* ---- files of ranks ---- */
 
+/* Is this rank at the coordinate of the file, or is the file not told apart by this axis? */
+static bool is_at(const parts *p, sw_axis axis, int32_t wanted)
+{
+    return wanted < 0 || p->at.at[axis] == (uint32_t)wanted;
+}
+
+/* Of the ranks that hold the same the first: files of experts alone are on a mesh of their own. */
 static bool is_mine(const parts *p, const sw_target_file *file)
 {
-    return p->at.at[SW_AXIS_DP] == 0 && p->at.at[SW_AXIS_CP] == 0 &&
-           p->at.at[SW_AXIS_TP] == (uint32_t)file->tp;
+    bool is_first =
+        file->tp < 0 ? p->at.at[SW_AXIS_EDP] == 0 : p->at.at[SW_AXIS_DP] == 0 && p->at.at[SW_AXIS_CP] == 0;
+
+    return is_first && is_at(p, SW_AXIS_TP, file->tp) && is_at(p, SW_AXIS_EP, file->ep);
 }
 
 static sw_status write_file_parts(parts *p, const sw_target_file *file, int fd, const char *path)

@@ -3,6 +3,7 @@
 
 #include "apply/applied.h"
 #include "apply/apply.h"
+#include "apply/bind.h"
 #include "base/status.h"
 #include "plan/report.h"
 #include "train/local.h"
@@ -74,8 +75,10 @@ static sw_status fill_parts(const sw_net *net, const sw_weights *weights, const 
     SW_TRY(sw_local_reader_create(&reader, weights, kernel, err));
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         const sw_parameter *p = &net->parameters[i];
-        SW_TRY(sw_local_read(reader, &sw_applied_parameter_at(net, i)->layout, sw_applied_of(net)->active.at,
-                             p->fqn, p->dtype, sw_tensor_data(p->tensor), err));
+        const sw_applied_parameter *part = sw_applied_parameter_at(net, i);
+        if (!part->is_elsewhere)
+            SW_TRY(sw_local_read(reader, &part->layout, part->at, p->fqn, p->dtype, sw_tensor_data(p->tensor),
+                                 err));
     }
     return SW_OK;
 }
@@ -84,12 +87,13 @@ static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_opti
                       const sw_kernel *kernel, sw_error *err)
 {
     SW_TRY(sw_net_allocate(net, options->trains, err));
+    SW_TRY(sw_validate_materialized_modules(net, err));
     if (options->comm != NULL)
         return fill_parts(net, weights, kernel, err);
     return fill(net, weights, options->trains, kernel, err);
 }
 
-/* The plan made real on all ranks, or on none. */
+/* The plan made real on all ranks, or on none, and what crosses ranks inside of modules bound. */
 static sw_status apply(sw_net *net, sw_status made, const sw_load_options *options, sw_error *err)
 {
     const sw_apply_options how = {.validates = false};
@@ -100,7 +104,7 @@ static sw_status apply(sw_net *net, sw_status made, const sw_load_options *optio
     SW_TRY(sw_comm_agree(options->comm, made, err));
     SW_TRY(sw_apply(&net, 1, options->plan, options->comm, &how, &shards, err));
     sw_source_shards_destroy(shards); /* nothing is sharded further */
-    return SW_OK;
+    return sw_bind_parallel_modules(net, &(sw_bind_options){.cp_form = options->cp_form}, err);
 }
 
 sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,

@@ -5,6 +5,7 @@
 #ifndef SW_TRAIN_LOAD_H
 #define SW_TRAIN_LOAD_H
 
+#include "apply/cp_form.h"
 #include "nn/net.h"
 #include "shardwright/comm.h"
 #include "shardwright/plan.h"
@@ -18,6 +19,7 @@ typedef struct sw_load_options {
     /* This rank's part of the net; both are borrowed as long as it lives. NULL: the whole. */
     const sw_plan *plan;
     sw_comm *comm;
+    sw_cp_form cp_form; /* of attention over cp, where the plan names none */
 } sw_load_options;
 
 /*

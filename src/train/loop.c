@@ -84,6 +84,7 @@ static sw_status create(sw_trainer *t, const sw_tokens *tokens, const char *toke
                        "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", o->seq_len,
                        most);
     SW_TRY(share_rows(t, err));
+    SW_TRY(sw_cutter_create(&t->cutter, &t->ranks, o->cp_order, t->n_rows, o->seq_len, err));
     SW_TRY(sw_batches_create(&t->batches, tokens, o->seq_len, o->seed, tokens_path, err));
     SW_TRY(sw_step_create(&t->step, t->kernel, err));
     SW_TRY(list_parameters(t, err));
@@ -117,6 +118,7 @@ void sw_trainer_clear(sw_trainer *trainer)
     sw_stack_destroy(trainer->moments);
     sw_step_destroy(trainer->step);
     sw_batches_clear(&trainer->batches);
+    sw_cutter_clear(&trainer->cutter);
     *trainer = (sw_trainer){0};
 }
 
@@ -138,15 +140,16 @@ static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, do
     return sw_step_backward(step, y, NULL, err);
 }
 
-/* This rank's rows of micro-batch `i` of the step. */
-static sw_feed micro_of(const sw_trainer *t, uint32_t i)
+/* This rank's tokens of its rows of micro-batch `i` of the step. */
+static sw_feed micro_of(sw_trainer *t, uint32_t i)
 {
     const sw_train_options *o = &t->options;
     uint64_t row = (uint64_t)i * o->batch + (uint64_t)sw_ranks_part(&t->ranks) * t->n_rows;
     uint64_t first = row * o->seq_len;
 
-    return (sw_feed){
+    const sw_feed whole = {
         .n_rows = t->n_rows, .n_tokens = o->seq_len, .ids = t->ids + first, .targets = t->targets + first};
+    return sw_cutter_cut(&t->cutter, &whole);
 }
 
 static sw_status refuse_number(sw_trainer *t, const sw_feed *feed, const char *what, double value,
@@ -228,7 +231,8 @@ void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out)
  */
 static sw_status probe(sw_trainer *t, uint64_t n_rows, uint64_t n_tokens, double *bytes, sw_error *err)
 {
-    const sw_feed feed = {.n_rows = n_rows, .n_tokens = n_tokens, .ids = t->ids, .targets = t->targets};
+    const sw_feed whole = {.n_rows = n_rows, .n_tokens = n_tokens, .ids = t->ids, .targets = t->targets};
+    const sw_feed feed = sw_cutter_cut(&t->cutter, &whole);
     sw_step *step = NULL;
     double loss = 0.0;
 

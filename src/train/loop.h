@@ -3,7 +3,8 @@
  * all tokens with a target of the whole step. What a step does follows from the options, the seed, the data
  * and the number of the step, so a run can be taken up at any of them. A net that a plan was applied to is
  * trained by all of its ranks, on the same sequences as by one: those of data parallelism share out the rows
- * of each micro-batch. Then everything here is collective, and fails on all ranks alike.
+ * of each micro-batch, those of context parallelism the tokens of each row. Then everything here is
+ * collective, and fails on all ranks alike.
  */
 #ifndef SW_TRAIN_LOOP_H
 #define SW_TRAIN_LOOP_H
@@ -11,6 +12,7 @@
 #include "nn/net.h"
 #include "train/batches.h"
 #include "train/curve.h"
+#include "train/cut.h"
 #include "train/optimizer.h"
 #include "train/ranks.h"
 #include "train/schedule.h"
@@ -19,8 +21,9 @@ typedef struct sw_train_options {
     uint32_t batch;      /* sequences of a micro-batch, of all ranks together */
     uint32_t accumulate; /* micro-batches of a step */
     uint32_t seq_len;
-    uint64_t seed;   /* of the order of the data */
-    bool recomputes; /* activations of a layer once more in the backward: memory for time */
+    uint64_t seed;              /* of the order of the data */
+    bool recomputes;            /* activations of a layer once more in the backward: memory for time */
+    sw_sequence_order cp_order; /* of tokens over cp */
     sw_schedule schedule;
     sw_adamw adamw; /* its rate is the schedule's */
 } sw_train_options;
@@ -46,6 +49,7 @@ typedef struct sw_trainer {
     sw_batches batches;
     int32_t *ids; /* of all sequences of a step */
     int32_t *targets;
+    sw_cutter cutter;
     uint64_t n_done;   /* steps */
     uint64_t position; /* sequences taken */
 } sw_trainer;          /* all zero is none */

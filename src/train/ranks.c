@@ -13,6 +13,7 @@ sw_ranks sw_ranks_of(const sw_net *net)
     sw_comm *comm = applied->active.comm;
     return (sw_ranks){.comm = comm,
                       .data = sw_comm_group(comm, SW_GROUP_DP),
+                      .context = sw_comm_group(comm, SW_GROUP_CP),
                       .tokens = sw_comm_group(comm, SW_GROUP_DP_CP),
                       .all = sw_comm_group(comm, SW_GROUP_WORLD),
                       .cuts_tokens = applied->plan->sequence_parallel};

@@ -10,9 +10,10 @@
 #include "shardwright/comm.h"
 
 typedef struct sw_ranks {
-    sw_comm *comm;                 /* NULL: one rank alone */
-    const struct sw_group *data;   /* that take different rows */
-    const struct sw_group *tokens; /* whose losses are summands */
+    sw_comm *comm;                  /* NULL: one rank alone */
+    const struct sw_group *data;    /* that take different rows */
+    const struct sw_group *context; /* that take different tokens of the same rows */
+    const struct sw_group *tokens;  /* whose losses are summands: both */
     const struct sw_group *all;
     bool cuts_tokens; /* hidden states of a rank are not those of all tokens */
 } sw_ranks;

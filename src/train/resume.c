@@ -78,8 +78,8 @@ static void drop_reader(sw_local_reader **reader)
     sw_local_reader_destroy(*reader);
 }
 
-static sw_status take_part(sw_local_reader *reader, const sw_applied_parameter *p, sw_grid_coord at,
-                           const char *prefix, const sw_trained *param, void *to, sw_error *err)
+static sw_status take_part(sw_local_reader *reader, const sw_applied_parameter *p, const char *prefix,
+                           const sw_trained *param, void *to, sw_error *err)
 {
     size_t capacity = strlen(prefix) + strlen(param->fqn) + 1;
     char *name SW_AUTO(drop_text) = sw_alloc(capacity);
@@ -87,7 +87,7 @@ static sw_status take_part(sw_local_reader *reader, const sw_applied_parameter *
     if (name == NULL)
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "%.300s: no memory", param->fqn);
     (void)snprintf(name, capacity, "%s%s", prefix, param->fqn);
-    return sw_local_read(reader, &p->layout, at, name, param->storage->dtype, to, err);
+    return sw_local_read(reader, &p->layout, p->at, name, param->storage->dtype, to, err);
 }
 
 /* Moments of this rank's parts; the list has the parameters that are trained, in the net's order. */
@@ -96,15 +96,16 @@ static sw_status take_parts(const sw_trainer *trainer, const sw_weights *checkpo
     sw_local_reader *reader SW_AUTO(drop_reader) = NULL;
     const sw_net *net = trainer->net;
     const sw_trained *param = trainer->list.params;
-    sw_grid_coord at = sw_applied_of(net)->active.at;
 
     SW_TRY(sw_local_reader_create(&reader, checkpoint, trainer->kernel, err));
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         const sw_applied_parameter *p = sw_applied_parameter_at(net, i);
         if (net->parameters[i].is_frozen)
             continue;
-        SW_TRY(take_part(reader, p, at, SW_STATE_FIRST_MOMENT, param, param->m, err));
-        SW_TRY(take_part(reader, p, at, SW_STATE_SECOND_MOMENT, param, param->v, err));
+        if (!p->is_elsewhere) {
+            SW_TRY(take_part(reader, p, SW_STATE_FIRST_MOMENT, param, param->m, err));
+            SW_TRY(take_part(reader, p, SW_STATE_SECOND_MOMENT, param, param->v, err));
+        }
         param++;
     }
     return SW_OK;

@@ -169,7 +169,8 @@ static inline const sw_tensor *cut_batch(const sw_sequence *sequence, uint32_t r
 
     assert_true((first + n_rows) * c.n_tokens <= MOST_IDS);
     draw(first + n_rows, ids, labels);
-    const sw_batch batch = {n_rows, ids + first * c.n_tokens, labels + first * c.n_tokens, NULL};
+    const sw_batch batch = {
+        .n_rows = n_rows, .ids = ids + first * c.n_tokens, .labels = labels + first * c.n_tokens};
     const sw_batch_part part = {sw_tensor_data(tokens), sw_tensor_data(targets), sw_tensor_data(keys)};
     sw_sequence_cut(sequence, rank, &batch, &part);
     for (uint64_t i = 0; i < sw_tensor_elems(positions);

@@ -161,7 +161,7 @@ static void check_labels(const sw_sequence *s)
 
     fill(ids, s->n_tokens, 100);
     fill(labels, s->n_tokens, 500);
-    cut_all(s, &(sw_batch){ROWS, ids, labels, NULL}, &all);
+    cut_all(s, &(sw_batch){.n_rows = ROWS, .ids = ids, .labels = labels}, &all);
     for (uint64_t row = 0; row < ROWS; row++) {
         for (uint64_t t = 0; t < s->n_padded; t++) {
             bool is_real = t < s->n_tokens;
@@ -191,9 +191,36 @@ static void labels_are_the_ids_when_none_are_given(void **state)
     static cut all;
 
     (void)state;
-    cut_all(&s, &(sw_batch){ROWS, ids, NULL, NULL}, &all);
+    cut_all(&s, &(sw_batch){.n_rows = ROWS, .ids = ids}, &all);
     for (uint64_t row = 0; row < ROWS; row++)
         assert_memory_equal(all.targets[row], targets[row], sizeof targets[row]);
+}
+
+/* Targets of windows, whose last token has one too. */
+static void targets_that_are_shifted_already_stay_with_their_tokens(void **state)
+{
+    static const int32_t ids[ROWS * 3] = {1, 2, 3, 5, 6, 7};
+    static const int32_t given[ROWS * 3] = {2, 3, 4, 6, 7, 8};
+    static const int32_t targets[ROWS][4] = {
+        {2, 3, 4, -1},
+        {6, 7, 8, -1}
+    };
+    sw_sequence s = sequence_of(3, 2, SW_SEQUENCE_BALANCED);
+    static cut all;
+
+    (void)state;
+    cut_all(&s, &(sw_batch){.n_rows = ROWS, .ids = ids, .targets = given}, &all);
+    for (uint64_t row = 0; row < ROWS; row++)
+        assert_memory_equal(all.targets[row], targets[row], sizeof targets[row]);
+}
+
+static void orders_have_names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SW_SEQUENCE_ORDER_COUNT_; i++)
+        assert_int_equal(sw_sequence_order_of_name(sw_sequence_order_name((sw_sequence_order)i)), i);
+    assert_int_equal(sw_sequence_order_of_name("balance"), SW_SEQUENCE_ORDER_COUNT_);
+    assert_null(sw_sequence_order_name(SW_SEQUENCE_ORDER_COUNT_));
 }
 
 /* A row that came padded at its end, and one at its begin. */
@@ -209,7 +236,7 @@ static void padding_that_rows_came_with_is_nobodys_target(void **state)
     static cut all;
 
     (void)state;
-    cut_all(&s, &(sw_batch){ROWS, ids, NULL, positions}, &all);
+    cut_all(&s, &(sw_batch){.n_rows = ROWS, .ids = ids, .positions = positions}, &all);
     for (uint64_t row = 0; row < ROWS; row++) {
         assert_memory_equal(all.targets[row], targets[row], sizeof targets[row]);
         assert_memory_equal(all.positions[row], positions + row * 4, sizeof targets[row]);
@@ -261,6 +288,8 @@ int main(void)
         cmocka_unit_test(the_orders_of_eight_tokens_over_two_ranks),
         cmocka_unit_test(bug_66_labels_are_shifted_before_the_cut),
         cmocka_unit_test(labels_are_the_ids_when_none_are_given),
+        cmocka_unit_test(targets_that_are_shifted_already_stay_with_their_tokens),
+        cmocka_unit_test(orders_have_names),
         cmocka_unit_test(padding_that_rows_came_with_is_nobodys_target),
         cmocka_unit_test(what_was_gathered_comes_back_in_its_order),
         cmocka_unit_test(sequences_that_there_are_not_are_refused),
