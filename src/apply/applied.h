@@ -69,8 +69,8 @@ typedef struct sw_applied {
     uint32_t n_stages;
     struct sw_bound *bound; /* apply/bound.h; NULL: nothing */
     struct sw_ring *ring;
-    sw_stages loss; /* of the net, when has_loss */
-    bool has_loss;
+    sw_stages net_stages; /* of the net itself, when has_net_stages */
+    bool has_net_stages;
 } sw_applied;
 
 /* The parameter of a net that was applied, by its number among net->parameters; stacks follow. */
@@ -81,5 +81,7 @@ sw_applied *sw_applied_of(const sw_net *net);
 
 /* Stages of a module, the local ones at first; the room is for each module once. */
 sw_stages *sw_applied_stages_of(sw_applied *applied, sw_module *module);
+/* Those of the net itself. */
+sw_stages *sw_applied_net_stages(sw_applied *applied);
 
 #endif

@@ -69,8 +69,8 @@ static void commit(sw_applied *a)
         if (b->wrap != NULL)
             b->module->wrap = (sw_module_wrap){b->wrap, b};
     }
-    if (a->has_loss)
-        net->stages = &a->loss;
+    if (a->has_net_stages)
+        net->stages = &a->net_stages;
     net->owner = (sw_net_owner){destroy_draft, a};
 }
 

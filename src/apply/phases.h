@@ -14,6 +14,7 @@ sw_status sw_apply_special(sw_applied *a, sw_error *err);
 /* Phase C: boundaries, and stages inside of modules. */
 sw_status sw_apply_boundaries(sw_applied *a, sw_error *err);
 sw_status sw_apply_stages(sw_applied *a, sw_error *err);
+sw_status sw_apply_routers(sw_applied *a, sw_error *err);
 /* Phase D: tied weights. */
 sw_status sw_apply_tied(sw_applied *a, sw_error *err);
 

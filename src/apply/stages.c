@@ -24,6 +24,14 @@ sw_stages *sw_applied_stages_of(sw_applied *applied, sw_module *module)
     return &fresh->stages;
 }
 
+sw_stages *sw_applied_net_stages(sw_applied *applied)
+{
+    if (!applied->has_net_stages)
+        applied->net_stages = *applied->net->stages;
+    applied->has_net_stages = true;
+    return &applied->net_stages;
+}
+
 /* ---- rows of a table over tp ---- */
 
 typedef struct vocabulary {
@@ -113,9 +121,7 @@ static sw_status bind_loss(sw_applied *a, sw_error *err)
     if (!a->plan->loss_parallel || !is_cut(a, layout, 0))
         return SW_OK;
     SW_TRY(make_part(a, layout, &v, err));
-    a->loss = *a->net->stages;
-    a->loss.loss = (sw_loss_stage){lose, v};
-    a->has_loss = true;
+    sw_applied_net_stages(a)->loss = (sw_loss_stage){lose, v};
     return SW_OK;
 }
 
@@ -208,5 +214,5 @@ sw_status sw_apply_stages(sw_applied *a, sw_error *err)
     SW_TRY(bind_loss(a, err));
     for (uint32_t s = 0; s < a->plan->n_specs; s++)
         SW_TRY(bind_statistic(a, &a->plan->specs[s], err));
-    return SW_OK;
+    return sw_apply_routers(a, err);
 }

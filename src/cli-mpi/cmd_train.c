@@ -26,6 +26,10 @@ enum {
     OPT_WARMUP,
     OPT_WEIGHT_DECAY,
     OPT_CLIP,
+    OPT_BETA1,
+    OPT_BETA2,
+    OPT_ADAM_EPS,
+    OPT_ROUTER_LOSS,
     OPT_SEED,
     OPT_RECOMPUTE,
     OPT_SAVE,
@@ -52,6 +56,10 @@ static const sw_option options[] = {
     [OPT_WARMUP]        = { "warmup",       0,   "N",      "steps in which the rate rises from 0; none when not given" },
     [OPT_WEIGHT_DECAY]  = { "weight-decay", 0,   "X",      "decay of matrices; 0.1 when not given" },
     [OPT_CLIP]          = { "clip",         0,   "X",      "largest norm of all gradients; 1 when not given, 0: any" },
+    [OPT_BETA1]         = { "beta1",        0,   "X",      "how much of the first moment stays; 0.9 when not given" },
+    [OPT_BETA2]         = { "beta2",        0,   "X",      "how much of the second moment stays; 0.95 when not given" },
+    [OPT_ADAM_EPS]      = { "adam-eps",     0,   "X",      "added to the divisor of an update; 1e-8 when not given" },
+    [OPT_ROUTER_LOSS]   = { "router-loss",  0,   "X",      "factor of the routers' auxiliary loss; the config's when not given" },
     [OPT_SEED]          = { "seed",         's', "N",      "which order of the data; 0 when not given" },
     [OPT_RECOMPUTE]     = { "recompute",    0,   NULL,     "compute layers twice instead of keeping them: less memory" },
     [OPT_SAVE]          = { "save",         0,   "FOLDER", "write a checkpoint there at the end" },
@@ -122,6 +130,10 @@ static sw_status read_schedule(training *t, sw_error *err)
     return SW_OK;
 }
 
+/* Moments that all stay are never divided by anything; an update of 0 / 0 is no number. */
+static const double most_beta = 0.999999;
+static const double least_eps = 1e-30;
+
 static sw_status read_optimizer(training *t, sw_error *err)
 {
     const sw_arguments *arguments = &t->run->arguments;
@@ -129,6 +141,10 @@ static sw_status read_optimizer(training *t, sw_error *err)
 
     *adamw = (sw_adamw){.decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0};
     SW_TRY(sw_arguments_number(arguments, OPT_WEIGHT_DECAY, 0, 1000, &adamw->decay, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_BETA1, 0, most_beta, &adamw->beta1, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_BETA2, 0, most_beta, &adamw->beta2, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_ADAM_EPS, least_eps, 1, &adamw->eps, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_ROUTER_LOSS, 0, 1000, &t->options.router_loss, err));
     return sw_arguments_number(arguments, OPT_CLIP, 0, 1e9, &adamw->clip, err);
 }
 
@@ -188,6 +204,8 @@ static sw_status begin(training *t, sw_error *err)
     uint64_t most = sw_most_positions(t->r.net);
     if (!sw_arguments_has(&t->run->arguments, OPT_SEQ_LEN) && t->options.seq_len > most)
         t->options.seq_len = (uint32_t)most;
+    if (!sw_arguments_has(&t->run->arguments, OPT_ROUTER_LOSS))
+        t->options.router_loss = t->r.net->settings.router.loss;
     SW_TRY(sw_trainer_create(&t->trainer, t->r.net, t->r.kernel, &t->r.tokens, t->r.tokens_path, &t->options,
                              err));
     if (t->is_resumed)

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "shardwright/error.h"
 
-#define SW_OPTIONS_LIMIT 32 /* rows of a table */
+#define SW_OPTIONS_LIMIT 48 /* rows of a table */
 
 /* One row; a row without a name ends the table. */
 typedef struct sw_option {

@@ -84,6 +84,7 @@ const sw_setting_spelling sw_common_setting_spellings[] = {
     {"topk_group",                                       SW_SET_ROUTER_GROUPS_KEPT},
     {"routed_scaling_factor",                            SW_SET_ROUTED_SCALE      },
     {"router_aux_loss_coef",                             SW_SET_ROUTER_LOSS       },
+    {"output_router_logits",                             SW_SET_ROUTER_TRAINED    },
     {NULL,                                               SW_SET_NONE              },
 };
 

@@ -54,8 +54,9 @@ typedef enum sw_setting {
     SW_SET_ROUTER_GROUPS,
     SW_SET_ROUTER_GROUPS_KEPT,
     SW_SET_ROUTED_SCALE,
-    SW_SET_ROUTER_LOSS, /* the factor of the auxiliary loss */
-    SW_SET_GLU_LIMIT,   /* of a clamped glu (gpt-oss) */
+    SW_SET_ROUTER_LOSS,    /* the factor of the auxiliary loss */
+    SW_SET_ROUTER_TRAINED, /* 1: it is part of the loss */
+    SW_SET_GLU_LIMIT,      /* of a clamped glu (gpt-oss) */
     SW_SET_COUNT_,
 } sw_setting;
 

@@ -78,8 +78,9 @@ static sw_tensor *run_branches(const layer_run *r, sw_step *step, const sw_tenso
     return r->net->settings.is_norm_behind ? run_norms_behind(r, step, x) : run_in_turn(r, step, x);
 }
 
-/* With a trace, what the layer's router said stands behind the hidden states: a region that runs again has
- * one output. */
+/* With a trace, what the layer's router said stands behind the hidden states where the layer runs again: such
+ * a region has one output. Its rows may be of other tokens than the layer gives, so all elements are put into
+ * one row. */
 static sw_tensor *run_layer(void *context, sw_step *step, const sw_tensor *const *in)
 {
     const layer_run *r = context;
@@ -88,20 +89,29 @@ static sw_tensor *run_layer(void *context, sw_step *step, const sw_tensor *const
     if (trace != NULL)
         trace->last = NULL;
     sw_tensor *y = run_branches(r, step, in[0]);
-    if (y == NULL || trace == NULL || trace->last == NULL)
+    if (y == NULL || !r->pass->recomputes || trace == NULL || trace->last == NULL)
         return y;
-    return sw_op_concat(step, y, sw_view_split(step, trace->last, 0, y->dims[1]));
+    return sw_op_concat(step, sw_view_merge(step, sw_view_merge(step, y, 0), 0),
+                        sw_view_merge(step, trace->last, 0));
 }
 
-/* Hidden states of what a layer gave, and the logits behind them. */
-static const sw_tensor *take_logits(const layer_run *r, sw_step *step, const sw_tensor *y, uint32_t layer)
+/* Hidden states [B, T, C] like x of what a layer gave, and the logits of its router. */
+static const sw_tensor *take_logits(const layer_run *r, sw_step *step, const sw_tensor *y, const sw_tensor *x,
+                                    uint32_t layer)
 {
-    uint64_t width = r->net->settings.hidden;
+    sw_router_trace *trace = r->pass->routers;
 
-    if (y == NULL || r->pass->routers == NULL || y->dims[2] == width)
+    if (y == NULL || trace == NULL)
         return y;
-    r->pass->routers->logits[layer] = sw_view_slice(step, y, 2, width, y->dims[2] - width);
-    return sw_view_slice(step, y, 2, 0, width);
+    if (y->n_dims == 3) { /* as the layer gave it */
+        trace->logits[layer] = trace->last;
+        return y;
+    }
+    uint64_t n = sw_tensor_elems(x);
+    const sw_tensor *logits = sw_view_slice(step, y, 0, n, y->dims[0] - n);
+    trace->logits[layer] = sw_view_split(step, logits, 0, r->net->settings.router.n_experts);
+    y = sw_view_split(step, sw_view_slice(step, y, 0, 0, n), 0, x->dims[2]);
+    return sw_view_split(step, y, 0, x->dims[1]);
 }
 
 /* ---- all of them ---- */
@@ -129,8 +139,9 @@ static const sw_tensor *run_one(const sw_net *net, sw_step *step, const sw_pass 
         return NULL;
     }
     *r = (layer_run){net, &net->layers[i], pass};
-    x = pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
-    return take_logits(r, step, x, i);
+    const sw_tensor *y =
+        pass->recomputes ? sw_step_recompute(step, run_layer, r, in, 1) : run_layer(r, step, in);
+    return take_logits(r, step, y, x, i);
 }
 
 /* Does anything of a layer stay: for a backward, for what is asked of routers, or with a layout? */
@@ -190,6 +201,8 @@ static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass 
     }
     *pass = *given;
     pass->rotary = sw_rotary_for(&net->rotary, n_positions_of(given));
+    if (pass->routers != NULL)
+        pass->routers->places = pass->key_positions;
     if (pass->cache == NULL)
         return pass;
     if (pass->positions != NULL && !sw_cache_holds(pass->cache, net, pass->positions->dims[1])) {
@@ -236,6 +249,16 @@ sw_tensor *sw_net_loss(const sw_net *net, sw_step *step, const sw_pass *pass, co
     return loss->run(loss->context, step, y, labels, factor);
 }
 
+bool sw_net_has_routers(const sw_net *net)
+{
+    for (uint32_t i = 0; i < net->n_layers; i++) {
+        const sw_module *mlp = net->layers[i].mlp;
+        if (mlp != NULL && mlp->held[SW_SLOT_ROUTER].weight != NULL)
+            return true;
+    }
+    return false;
+}
+
 sw_router_trace *sw_net_trace_routers(const sw_net *net, sw_step *step)
 {
     return sw_router_trace_begin(step, net->n_layers);
@@ -243,7 +266,7 @@ sw_router_trace *sw_net_trace_routers(const sw_net *net, sw_step *step)
 
 sw_tensor *sw_net_router_loss(const sw_net *net, sw_step *step, const sw_router_trace *trace, double factor)
 {
-    return sw_router_loss(&net->settings.router, &net->stages->count, step, trace, factor);
+    return sw_router_loss(&net->settings.router, &net->stages->router, step, trace, factor);
 }
 
 const sw_tensor *sw_net_positions(const sw_net *net, sw_step *step, uint64_t n_batch, uint64_t n_tokens,

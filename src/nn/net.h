@@ -65,7 +65,7 @@ struct sw_net {
     uint32_t n_parameters;
     sw_parameter *stacks; /* of experts that stand one by one in the checkpoint */
     uint32_t n_stacks;
-    const sw_stages *stages; /* of the loss */
+    const sw_stages *stages; /* of the loss and of routers */
     /* Constants. */
     sw_rotary_pair rotary;
     sw_tensor *slopes; /* [heads of the model]; NULL: no ALiBi */
@@ -124,6 +124,7 @@ sw_tensor *sw_net_loss(const sw_net *net, sw_step *step, const sw_pass *pass, co
  * The auxiliary loss of the routers (nn/router.h) times a factor, to be added to the loss of a pass whose
  * `routers` was what sw_net_trace_routers() gives.
  */
+bool sw_net_has_routers(const sw_net *net);
 sw_router_trace *sw_net_trace_routers(const sw_net *net, sw_step *step);
 sw_tensor *sw_net_router_loss(const sw_net *net, sw_step *step, const sw_router_trace *trace, double factor);
 

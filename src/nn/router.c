@@ -39,3 +39,27 @@ sw_routing sw_route(const sw_router *router, sw_step *step, const sw_tensor *x)
     out.weights = s->scale == 1 ? weights : sw_op_scale(step, weights, s->scale);
     return out;
 }
+
+const sw_tensor *sw_router_places(const sw_router_stage *stage, sw_step *step, const sw_tensor *places)
+{
+    return places == NULL || stage->places == NULL ? places : stage->places(stage->context, step, places);
+}
+
+const sw_tensor *sw_router_choices(sw_step *step, const sw_tensor *experts, const sw_tensor *places)
+{
+    sw_tensor *out = NULL;
+
+    if (experts == NULL || places == NULL)
+        return experts;
+    out = sw_step_tensor(step, SW_DTYPE_I32, 2, experts->dims);
+    if (out == NULL)
+        return NULL;
+    const int32_t *given = sw_tensor_data(experts);
+    const int32_t *at = sw_tensor_data(places);
+    int32_t *kept = sw_tensor_data(out);
+    uint64_t k = experts->dims[1];
+    for (uint64_t i = 0; i < experts->dims[0] * k; i++)
+        kept[i] = at[i / k] < 0 ? -1 : given[i];
+    out->layout = experts->layout;
+    return out;
+}

@@ -24,6 +24,7 @@ typedef struct sw_router_settings {
     uint64_t n_groups; /* as kernel/rows.h has them; 0: none */
     uint64_t n_kept;
     uint64_t group_best;
+    double loss; /* factor of the auxiliary loss; 0: the config does not add it */
 } sw_router_settings;
 
 /* SW_E_FORMAT: what cannot be run, by key and value. */
@@ -40,11 +41,21 @@ typedef struct sw_router {
 /* The choice for x [N, C]. Failures are the step's. */
 sw_routing sw_route(const sw_router *router, sw_step *step, const sw_tensor *x);
 
+/*
+ * Places of the tokens that routers see, of those I32 [B, T] of a pass: negative where there is no token but
+ * padding. NULL: `places` is NULL, there is a token everywhere.
+ */
+const sw_tensor *sw_router_places(const sw_router_stage *stage, sw_step *step, const sw_tensor *places);
+
+/* Choices I32 [N, k] where there are tokens; where there is none they are -1. */
+const sw_tensor *sw_router_choices(sw_step *step, const sw_tensor *experts, const sw_tensor *places);
+
 /* What the routers of a pass said. */
 typedef struct sw_router_trace {
     const sw_tensor *last;    /* logits [N, experts] of the router that ran last; NULL: none has */
-    const sw_tensor **logits; /* a layer each [B, T, experts]; NULL: it has no router */
+    const sw_tensor **logits; /* a layer each [N, experts]; NULL: it has no router */
     uint32_t n_layers;
+    const sw_tensor *places; /* of the pass, as sw_router_places() takes them */
 } sw_router_trace;
 
 /* A trace of `n_layers`, in memory of the step; NULL when the step has failed. */
@@ -53,10 +64,10 @@ sw_router_trace *sw_router_trace_begin(sw_step *step, uint32_t n_layers);
 /*
  * `factor` times the auxiliary loss that keeps experts equally busy: their number times the sum over them of
  * the share of tokens that chose one and the mean of its probability, over the tokens of all layers. As many
- * as are chosen a token when all are equally busy. A scalar; over ranks whose tokens `count` counts, a
- * summand of it.
+ * as are chosen a token when all are equally busy. Padding is no token. A scalar; over ranks whose
+ * tokens the stage counts, a summand of it.
  */
-sw_tensor *sw_router_loss(const sw_router_settings *settings, const sw_count_stage *count, sw_step *step,
+sw_tensor *sw_router_loss(const sw_router_settings *settings, const sw_router_stage *stage, sw_step *step,
                           const sw_router_trace *trace, double factor);
 
 #endif

@@ -81,12 +81,17 @@ static sw_status read_groups(sw_router_settings *out, const sw_config *config, s
                    out->per_token, out->n_experts, out->n_kept, out->n_groups);
 }
 
+/* The factor of the classes of transformers, for a config that has the loss without one. */
+static const double usual_loss = 0.001;
+
 sw_status sw_router_settings_read(sw_router_settings *out, const sw_config *config, sw_error *err)
 {
     const sw_attributes *a = &config->attributes;
     const sw_settings *s = &config->settings;
 
+    bool has_loss = sw_setting_number(s, SW_SET_ROUTER_TRAINED, 0) != 0;
     *out = (sw_router_settings){.scale = sw_setting_number(s, SW_SET_ROUTED_SCALE, 1),
+                                .loss = has_loss ? sw_setting_number(s, SW_SET_ROUTER_LOSS, usual_loss) : 0,
                                 .normalises = sw_setting_number(s, SW_SET_ROUTER_NORMALISES, 0) != 0};
     if (!a->is_set[SW_ATTR_EXPERTS] || a->value[SW_ATTR_EXPERTS] < 1)
         return SW_OK;

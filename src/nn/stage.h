@@ -49,11 +49,19 @@ typedef struct sw_transport_stage {
     void *context;
 } sw_transport_stage;
 
-/* Counts of what this rank's tokens chose, to those of all ranks' tokens. NULL: they are all. */
-typedef struct sw_count_stage {
-    sw_status (*run)(void *context, sw_step *step, double *counts, uint64_t n);
+/* Routers see this rank's tokens: others are elsewhere, and several ranks may see the same. NULL, one by one:
+ * there is nothing to do. */
+typedef struct sw_router_stage {
+    /* Those places I32 [B, T] of a pass whose tokens routers see. */
+    const sw_tensor *(*places)(void *context, sw_step *step, const sw_tensor *places);
+    /* The rest is for the auxiliary loss. Counts of what these tokens chose, to those of all tokens. */
+    sw_status (*count)(void *context, sw_step *step, double *counts, uint64_t n);
+    /* Logits, whose gradient is to count on one of the ranks that see the same tokens. */
+    const sw_tensor *(*once)(void *context, sw_step *step, const sw_tensor *logits);
+    /* A sum over these tokens, to that over the tokens of ranks that have one loss together. */
+    sw_tensor *(*sum)(void *context, sw_step *step, sw_tensor *sum);
     void *context;
-} sw_count_stage;
+} sw_router_stage;
 
 /* Rows of a table by token. */
 typedef struct sw_lookup_stage {
@@ -79,7 +87,7 @@ typedef struct sw_loss_stage {
 typedef struct sw_stages {
     sw_attend_stage attend;
     sw_transport_stage transport;
-    sw_count_stage count;
+    sw_router_stage router; /* of the net */
     sw_lookup_stage lookup;
     sw_statistic_stage statistic;
     sw_loss_stage loss;

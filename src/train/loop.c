@@ -124,6 +124,12 @@ void sw_trainer_clear(sw_trainer *trainer)
 
 /* ---- a step ---- */
 
+/* The auxiliary loss is of a micro-batch, the mean over those of a step. */
+static double router_factor(const sw_trainer *t)
+{
+    return sw_net_has_routers(t->net) ? t->options.router_loss / t->options.accumulate : 0.0;
+}
+
 /* Forward and backward of one micro-batch; `factor` times its summed loss is added to *loss. */
 static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, double factor, double *loss,
                            sw_error *err)
@@ -133,8 +139,12 @@ static sw_status run_micro(sw_trainer *t, sw_step *step, const sw_feed *feed, do
     sw_step_begin(step, true);
     sw_feed_pass(&pass, t->net, step, feed);
     pass.recomputes = t->options.recomputes;
+    if (router_factor(t) > 0.0)
+        pass.routers = sw_net_trace_routers(t->net, step);
     const sw_tensor *labels = sw_feed_matrix(step, feed->targets, feed->n_rows, feed->n_tokens);
     const sw_tensor *y = sw_net_loss(t->net, step, &pass, labels, factor, NULL);
+    if (pass.routers != NULL)
+        y = sw_op_add(step, y, sw_net_router_loss(t->net, step, pass.routers, router_factor(t)));
     SW_TRY(sw_step_status(step, err));
     *loss += sw_scalar_of(y);
     return sw_step_backward(step, y, NULL, err);

@@ -24,6 +24,7 @@ typedef struct sw_train_options {
     uint64_t seed;              /* of the order of the data */
     bool recomputes;            /* activations of a layer once more in the backward: memory for time */
     sw_sequence_order cp_order; /* of tokens over cp */
+    double router_loss;         /* factor of the auxiliary loss of a model that has routers; 0: none */
     sw_schedule schedule;
     sw_adamw adamw; /* its rate is the schedule's */
 } sw_train_options;

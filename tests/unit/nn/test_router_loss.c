@@ -76,13 +76,13 @@ static double loss_by_the_formula(void)
 /* The trace of tokens that are here: rows begin .. end - 1. */
 static sw_router_trace *trace_of(uint64_t begin, uint64_t end)
 {
-    const uint64_t dims[] = {end - begin, TOKENS, EXPERTS};
+    const uint64_t dims[] = {(end - begin) * TOKENS, EXPERTS};
     size_t n = (size_t)(end - begin) * TOKENS * EXPERTS;
     sw_router_trace *trace = sw_router_trace_begin(step, LAYERS);
 
     assert_non_null(trace);
     for (uint32_t layer = 0; layer < LAYERS; layer += 2) {
-        sw_tensor *logits = sw_step_tensor(step, SW_DTYPE_F64, 3, dims);
+        sw_tensor *logits = sw_step_tensor(step, SW_DTYPE_F64, 2, dims);
         for (size_t i = 0; i < n; i++)
             ((double *)sw_tensor_data(logits))[i] = logit(layer, begin * TOKENS * EXPERTS + i);
         trace->logits[layer] = logits;
@@ -90,9 +90,9 @@ static sw_router_trace *trace_of(uint64_t begin, uint64_t end)
     return trace;
 }
 
-static double loss_of(const sw_router_trace *trace, const sw_count_stage *count, double factor)
+static double loss_of(const sw_router_trace *trace, const sw_router_stage *stage, double factor)
 {
-    const sw_tensor *loss = sw_router_loss(&settings, count, step, trace, factor);
+    const sw_tensor *loss = sw_router_loss(&settings, stage, step, trace, factor);
     sw_error err = {0};
 
     if (loss == NULL) {
@@ -102,7 +102,7 @@ static double loss_of(const sw_router_trace *trace, const sw_count_stage *count,
     return *(const double *)sw_tensor_data(loss);
 }
 
-static const sw_count_stage alone;
+static const sw_router_stage alone;
 
 static void the_loss_is_the_formula(void **state)
 {
@@ -114,12 +114,12 @@ static void the_loss_is_the_formula(void **state)
 
 static void equal_probabilities_cost_as_many_as_are_chosen(void **state)
 {
-    const uint64_t dims[] = {1, 3, EXPERTS};
+    const uint64_t dims[] = {3, EXPERTS};
 
     (void)state;
     sw_step_begin(step, false);
     sw_router_trace *trace = sw_router_trace_begin(step, 1);
-    sw_tensor *logits = sw_step_tensor(step, SW_DTYPE_F64, 3, dims);
+    sw_tensor *logits = sw_step_tensor(step, SW_DTYPE_F64, 2, dims);
     memset(sw_tensor_data(logits), 0, sizeof(double) * 3 * EXPERTS);
     trace->logits[0] = logits;
     assert_true(fabs(loss_of(trace, &alone, 1) - CHOSEN) < 1e-12);
@@ -148,7 +148,7 @@ static sw_status count_both(void *context, sw_step *on, double *counts, uint64_t
 static void losses_of_ranks_sum_to_that_of_all(void **state)
 {
     counting both = {.is_second = false};
-    const sw_count_stage count = {count_both, &both};
+    const sw_router_stage stage = {.count = count_both, .context = &both};
     double sum = 0;
 
     (void)state;
@@ -157,7 +157,7 @@ static void losses_of_ranks_sum_to_that_of_all(void **state)
         sum = 0;
         for (uint64_t rank = 0; rank < ROWS; rank++) {
             sw_step_begin(step, false);
-            sum += loss_of(trace_of(rank, rank + 1), &count, 1);
+            sum += loss_of(trace_of(rank, rank + 1), &stage, 1);
         }
     }
     assert_true(fabs(sum - loss_by_the_formula()) < 1e-12);
