@@ -111,7 +111,7 @@ static const sw_tensor *take_logits(const layer_run *r, sw_step *step, const sw_
     const sw_tensor *logits = sw_view_slice(step, y, 0, n, y->dims[0] - n);
     trace->logits[layer] = sw_view_split(step, logits, 0, r->net->settings.router.n_experts);
     y = sw_view_split(step, sw_view_slice(step, y, 0, 0, n), 0, x->dims[2]);
-    return sw_view_split(step, y, 0, x->dims[1]);
+    return sw_view_split_into(step, y, 0, x->dims[0]);
 }
 
 /* ---- all of them ---- */

@@ -147,7 +147,7 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
         pass->routers->last = routing.logits;
     const sw_tensor *to_experts[] = {x, routing.experts, routing.weights};
     sw_tensor *y = sw_module_run(module->core, step, pass, to_experts);
-    y = sw_view_split(step, y, 0, in[0]->dims[1]);
+    y = sw_view_split_into(step, y, 0, in[0]->dims[0]);
     return module->shared == NULL ? y : sw_op_add(step, y, shared(module, step, pass, in[0]));
 }
 

@@ -122,6 +122,7 @@ sw_tensor *sw_op_copy(sw_step *step, const sw_tensor *x); /* without gaps, in me
 /* Views: no elements move (but in a merge of dims that do not follow one another), no gradient is computed.
  */
 sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t inner); /* a dim in two */
+sw_tensor *sw_view_split_into(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t outer); /* the same */
 sw_tensor *sw_view_merge(sw_step *step, const sw_tensor *x, uint32_t dim); /* a dim and the next in one */
 sw_tensor *sw_view_swap(sw_step *step, const sw_tensor *x, uint32_t a, uint32_t b);
 sw_tensor *sw_view_slice(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t begin, uint64_t length);

@@ -211,22 +211,40 @@ static void move_dims(sw_tensor *tensor, uint32_t to, uint32_t from)
     tensor->n_dims = to + n;
 }
 
-sw_status sw_tensor_split(sw_tensor *tensor, uint32_t dim, uint64_t inner, sw_error *err)
+static sw_status check_split(const sw_tensor *tensor, uint32_t dim, uint64_t size, sw_error *err)
 {
     SW_TRY(has_dim(tensor, dim, err));
     if (tensor->n_dims == SW_TENSOR_MAX_DIMS) {
         return SW_FAIL(err, SW_E_LIMIT, "put dims together",
                        "a tensor of %" PRIu32 " dims cannot get one more", tensor->n_dims);
     }
-    if (inner == 0 || tensor->dims[dim] % inner != 0) {
+    if (size == 0 || tensor->dims[dim] % size != 0) {
         return SW_FAIL(err, SW_E_ARGUMENT, "check the sizes",
                        "dim %" PRIu32 " of %" PRIu64 " rows is no whole number of %" PRIu64, dim,
-                       tensor->dims[dim], inner);
+                       tensor->dims[dim], size);
     }
+    return SW_OK;
+}
+
+static void split(sw_tensor *tensor, uint32_t dim, uint64_t outer, uint64_t inner)
+{
     move_dims(tensor, dim + 1, dim);
-    tensor->dims[dim] /= inner;
+    tensor->dims[dim] = outer;
     tensor->strides[dim] *= inner;
     tensor->dims[dim + 1] = inner;
+}
+
+sw_status sw_tensor_split(sw_tensor *tensor, uint32_t dim, uint64_t inner, sw_error *err)
+{
+    SW_TRY(check_split(tensor, dim, inner, err));
+    split(tensor, dim, tensor->dims[dim] / inner, inner);
+    return SW_OK;
+}
+
+sw_status sw_tensor_split_into(sw_tensor *tensor, uint32_t dim, uint64_t outer, sw_error *err)
+{
+    SW_TRY(check_split(tensor, dim, outer, err));
+    split(tensor, dim, outer, tensor->dims[dim] / outer);
     return SW_OK;
 }
 

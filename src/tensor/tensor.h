@@ -83,6 +83,8 @@ sw_status sw_tensor_cut(sw_tensor *tensor, uint32_t dim, uint64_t begin, uint64_
 sw_status sw_tensor_swap(sw_tensor *tensor, uint32_t a, uint32_t b, sw_error *err);
 /* Dim `dim` as two: rows / inner, inner. */
 sw_status sw_tensor_split(sw_tensor *tensor, uint32_t dim, uint64_t inner, sw_error *err);
+/* The same said the other way round: outer, rows / outer; of no rows too. */
+sw_status sw_tensor_split_into(sw_tensor *tensor, uint32_t dim, uint64_t outer, sw_error *err);
 /* Dims `dim` and the next as one. *is_view false: the elements would have to move; the tensor is left alone.
  */
 sw_status sw_tensor_merge(sw_tensor *tensor, uint32_t dim, bool *is_view, sw_error *err);

@@ -50,6 +50,21 @@ sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64
     return end_view(step, view, "split", status, &err);
 }
 
+sw_tensor *sw_view_split_into(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t outer)
+{
+    sw_error err = {0};
+    sw_status status = SW_OK;
+    sw_tensor *view = begin_view(step, x, "split");
+
+    if (view == NULL)
+        return NULL;
+    if (is_checked(step, x, dim) && x->n_dims < SW_TENSOR_MAX_DIMS && outer > 0)
+        status = sw_rule_split(step, x, dim, x->layout->dims[dim] / outer, &view->layout, &err);
+    if (status == SW_OK)
+        status = sw_tensor_split_into(view, dim, outer, &err);
+    return end_view(step, view, "split", status, &err);
+}
+
 sw_tensor *sw_view_merge(sw_step *step, const sw_tensor *x, uint32_t dim)
 {
     sw_error err = {0};

@@ -5,6 +5,7 @@
 #include "rank_case.h"
 
 #include "apply/applied.h"
+#include "apply/cp_form.h"
 #include "apply/parts.h"
 #include "shardwright/plan.h"
 #include "train/eval.h"
@@ -13,8 +14,20 @@
 
 enum { STEPS = 3, TOKENS = 400 };
 
+/* How a model is spread. */
+typedef struct spread {
+    const char *axes; /* NULL: one rank alone */
+    uint32_t ep;
+    sw_cp_form form;
+    sw_sequence_order order;
+    bool no_sp;
+    bool loss_parallel;
+    bool recomputes;
+} spread;
+
 /* One run of a model: of one rank, or this rank's part of one over a mesh. */
 typedef struct bench {
+    spread how;
     sw_mesh *mesh;
     sw_comm *comm;
     sw_weights weights;
@@ -52,25 +65,26 @@ static int close_ranks(void **state)
 
 /* ---- runs ---- */
 
-/* `axes` NULL: one rank alone. */
-static void open_net(bench *b, const char *folder, const char *axes, const sw_plan_options *options,
-                     sw_dtype dtype)
+static void open_net(bench *b, const char *folder, const spread *how, sw_dtype dtype)
 {
-    sw_load_options load = {.dtype = dtype, .trains = true};
+    sw_load_options load = {.dtype = dtype, .trains = true, .cp_form = how->form};
+    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     char path[512];
     sw_error err = {0};
 
     *b = (bench){
-        .tokens = {.first = bytes, .n_tokens = TOKENS, .dtype = SW_DTYPE_U8}
+        .how = *how, .tokens = {.first = bytes, .n_tokens = TOKENS, .dtype = SW_DTYPE_U8}
     };
     (void)snprintf(path, sizeof path, "%s/tests/parity/data/%s", SW_SOURCE_DIR, folder);
-    if (axes == NULL) {
+    if (how->axes == NULL) {
         must(sw_weights_open(&b->weights, path, &err), &err);
     } else {
-        must(sw_mesh_create(&b->mesh, axes, 0, &err), &err);
+        options.no_sequence_parallel = how->no_sp;
+        options.loss_parallel = how->loss_parallel;
+        must(sw_mesh_create(&b->mesh, how->axes, how->ep, &err), &err);
         must(sw_comm_create(&b->comm, b->mesh, NULL, &err), &err);
         must(sw_weights_open_parts(&b->weights, path, &err), &err);
-        must(sw_plan_create(&b->plan, b->weights.model, b->mesh, options, &err), &err);
+        must(sw_plan_create(&b->plan, b->weights.model, b->mesh, &options, &err), &err);
         load.plan = b->plan;
         load.comm = b->comm;
     }
@@ -84,6 +98,9 @@ static void open_trainer(bench *b)
         .accumulate = 2,
         .seq_len = 7, /* which two ranks cut unevenly */
         .seed = 3,
+        .recomputes = b->how.recomputes,
+        .cp_order = b->how.order,
+        .router_loss = 0.3,
         .schedule = {SW_SCHEDULE_LINEAR, 1e-2,          0,           10         },
         .adamw = { .decay = 0.1,      .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-3, .clip = 0.5},
     };
@@ -92,12 +109,11 @@ static void open_trainer(bench *b)
     must(sw_trainer_create(&b->trainer, b->net, ranks.kernel, &b->tokens, "tokens", &options, &err), &err);
 }
 
-static void run(bench *b, const char *folder, const char *axes, const sw_plan_options *options,
-                sw_dtype dtype)
+static void run(bench *b, const char *folder, const spread *how, sw_dtype dtype)
 {
     sw_error err = {0};
 
-    open_net(b, folder, axes, options, dtype);
+    open_net(b, folder, how, dtype);
     open_trainer(b);
     for (uint32_t i = 0; i < STEPS; i++)
         must(sw_trainer_step(&b->trainer, &b->points[i], &err), &err);
@@ -148,67 +164,122 @@ static void compare(const bench *whole, const bench *part)
         compare_parameter(whole, part, i);
 }
 
-static const char *const folders[] = {"llama_tied", "gpt2", "olmo2"};
-
-static void all_of(const char *axes, const sw_plan_options *options)
+/* A model over several spreads; where a list of spreads ends, `axes` is NULL. */
+static void equals_one_rank(const char *folder, const spread *spreads)
 {
     const sw_dtype dtypes[] = {SW_DTYPE_F64, SW_DTYPE_F32};
     bench whole;
     bench part;
 
-    for (size_t i = 0; i < 2 * SW_COUNT(folders); i++) {
-        print_message("    %s over %s\n", folders[i / 2], axes);
-        rank_case_begin(&ranks, dtypes[i % 2]);
-        run(&whole, folders[i / 2], NULL, NULL, dtypes[i % 2]);
-        run(&part, folders[i / 2], axes, options, dtypes[i % 2]);
-        compare(&whole, &part);
-        close_bench(&part);
+    for (size_t d = 0; d < SW_COUNT(dtypes); d++) {
+        rank_case_begin(&ranks, dtypes[d]);
+        run(&whole, folder, &(spread){0}, dtypes[d]);
+        for (const spread *how = spreads; how->axes != NULL; how++) {
+            print_message("    %s over %s ep %u %s %s\n", folder, how->axes, (unsigned)how->ep,
+                          sw_cp_form_name(how->form), sw_sequence_order_name(how->order));
+            run(&part, folder, how, dtypes[d]);
+            compare(&whole, &part);
+            close_bench(&part);
+        }
         close_bench(&whole);
     }
 }
 
 /* ---- tests ---- */
 
-/* Meshes of so many ranks. */
-static const char *const meshes[5][2] = {
-    [2] = {"tp=2",      "dp=2"},
-      [4] = {"dp=2,tp=2", "dp=4"}
+enum { MOST_RANKS = 8, MOST_SPREADS = 8 };
+
+/* By the number of ranks. */
+static const spread dense[MOST_RANKS + 1][MOST_SPREADS] = {
+    [2] = {{.axes = "tp=2"},
+           {.axes = "dp=2"},
+           {.axes = "tp=2", .loss_parallel = true},
+           {.axes = "tp=2", .loss_parallel = true, .no_sp = true}     },
+    [4] = {{.axes = "dp=2,tp=2"},
+           {.axes = "dp=4"},
+           {.axes = "dp=2,tp=2", .loss_parallel = true},
+           {.axes = "dp=2,tp=2", .loss_parallel = true, .no_sp = true}},
 };
 
-static void need_mesh(void)
+static const spread contexts[MOST_RANKS + 1][MOST_SPREADS] = {
+    [2] = {{.axes = "cp=2"},
+           {.axes = "cp=2", .form = SW_CP_RING},
+           {.axes = "cp=2", .form = SW_CP_ULYSSES},
+           {.axes = "cp=2", .order = SW_SEQUENCE_BALANCED, .recomputes = true},
+           {.axes = "cp=2", .form = SW_CP_RING, .order = SW_SEQUENCE_BALANCED},
+           {.axes = "cp=2", .form = SW_CP_ULYSSES, .order = SW_SEQUENCE_BALANCED}},
+    [4] = {{.axes = "cp=2,tp=2", .order = SW_SEQUENCE_BALANCED},
+           {.axes = "cp=2,tp=2", .form = SW_CP_RING, .loss_parallel = true},
+           {.axes = "dp=2,cp=2", .order = SW_SEQUENCE_BALANCED, .form = SW_CP_RING}},
+    [8] = {{.axes = "dp=2,cp=2,tp=2", .order = SW_SEQUENCE_BALANCED}},
+};
+
+static const spread experts[MOST_RANKS + 1][MOST_SPREADS] = {
+    [2] = {{.axes = "ep=2"},
+           {.axes = "dp=2", .ep = 2},
+           {.axes = "tp=2", .ep = 2, .recomputes = true},
+           {.axes = "tp=2", .ep = 2, .no_sp = true},
+           {.axes = "cp=2", .ep = 2, .order = SW_SEQUENCE_BALANCED},
+           {.axes = "cp=2"}},
+    [4] = {{.axes = "cp=2,tp=2", .ep = 2, .order = SW_SEQUENCE_BALANCED},
+           {.axes = "dp=2,ep=2"},
+           {.axes = "cp=2,tp=2", .ep = 2, .no_sp = true, .recomputes = true}                           },
+};
+
+/* With experts that tp divides. */
+static const spread cut_experts[MOST_RANKS + 1][MOST_SPREADS] = {
+    [2] = {{.axes = "tp=2"},      {.axes = "tp=2", .no_sp = true}                     },
+    [4] = {{.axes = "ep=2,tp=2"}, {.axes = "cp=2,ep=2", .order = SW_SEQUENCE_BALANCED}},
+};
+
+static const spread *here(const spread (*spreads)[MOST_SPREADS])
 {
-    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    int n = sw_test_ranks();
+
+    sw_test_need(n <= MOST_RANKS && spreads[n][0].axes != NULL, "is for other numbers of ranks");
+    return spreads[n];
 }
 
 static void three_steps_over_a_mesh_equal_one_rank(void **state)
 {
+    static const char *const folders[] = {"llama_tied", "gpt2", "olmo2"};
+    const spread *spreads = here(dense);
+
     (void)state;
-    need_mesh();
-    for (size_t i = 0; i < 2; i++)
-        all_of(meshes[sw_test_ranks()][i], NULL);
+    for (size_t i = 0; i < SW_COUNT(folders); i++)
+        equals_one_rank(folders[i], spreads);
 }
 
-static void without_sequence_parallel_and_with_loss_parallel_too(void **state)
+static void sequences_that_are_cut_equal_one_rank(void **state)
 {
-    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
+    static const char *const folders[] = {"llama", "gemma2"};
+    const spread *spreads = here(contexts);
 
     (void)state;
-    need_mesh();
-    options.loss_parallel = true;
-    all_of(meshes[sw_test_ranks()][0], &options);
-    options.no_sequence_parallel = true;
-    all_of(meshes[sw_test_ranks()][0], &options);
+    for (size_t i = 0; i < SW_COUNT(folders); i++)
+        equals_one_rank(folders[i], spreads);
+}
+
+/* With the auxiliary loss of their routers, which padding has no part in. */
+static void experts_over_ranks_equal_one_rank(void **state)
+{
+    const spread *spreads = here(experts);
+
+    (void)state;
+    equals_one_rank("mixtral", spreads);
+    equals_one_rank("qwen2_moe", spreads);
+    equals_one_rank("deepseek_v2", here(cut_experts));
 }
 
 static void the_same_mesh_twice_gives_the_same_bits(void **state)
 {
+    const spread *how = here(dense);
     bench one;
     bench two;
 
     (void)state;
-    need_mesh();
-    run(&one, "llama", meshes[sw_test_ranks()][0], NULL, SW_DTYPE_F32);
-    run(&two, "llama", meshes[sw_test_ranks()][0], NULL, SW_DTYPE_F32);
+    run(&one, "llama", how, SW_DTYPE_F32);
+    run(&two, "llama", how, SW_DTYPE_F32);
     for (uint32_t i = 0; i < STEPS; i++) {
         assert_memory_equal(&one.points[i].loss, &two.points[i].loss, sizeof(double));
         assert_memory_equal(&one.points[i].norm, &two.points[i].norm, sizeof(double));
@@ -223,7 +294,7 @@ static void the_same_mesh_twice_gives_the_same_bits(void **state)
 
 static double loss_of(bench *b, sw_step *step, uint64_t seq_len)
 {
-    const sw_eval_options options = {.seq_len = seq_len, .pass_tokens = 50};
+    const sw_eval_options options = {.seq_len = seq_len, .pass_tokens = 50, .cp_order = b->how.order};
     sw_evaluation found = {0};
     sw_error err = {0};
 
@@ -232,24 +303,29 @@ static double loss_of(bench *b, sw_step *step, uint64_t seq_len)
 }
 
 /* Sequences that ranks do not divide, the last one shorter. */
-static void evaluating_over_a_mesh_equals_one_rank(void **state)
+static void evaluates_as_one_rank(const char *folder, const spread *spreads)
 {
-    sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     bench whole;
     bench part;
 
-    (void)state;
-    need_mesh();
-    for (int i = 0; i < 4; i++) {
-        options.no_sequence_parallel = i >= 2;
-        open_net(&whole, "llama", NULL, NULL, SW_DTYPE_F64);
-        open_net(&part, "llama", meshes[sw_test_ranks()][i % 2], &options, SW_DTYPE_F64);
-        double wanted = loss_of(&whole, ranks.step, 23);
+    open_net(&whole, folder, &(spread){0}, SW_DTYPE_F64);
+    double wanted = loss_of(&whole, ranks.step, 23);
+    for (const spread *how = spreads; how->axes != NULL; how++) {
+        open_net(&part, folder, how, SW_DTYPE_F64);
         double got = loss_of(&part, ranks.step, 23);
-        assert_true(fabs(got - wanted) <= 1e-10 * wanted);
+        if (!(fabs(got - wanted) <= 1e-10 * wanted))
+            fail_msg("%s over %s: %.17g is not %.17g", folder, how->axes, got, wanted);
         close_bench(&part);
-        close_bench(&whole);
     }
+    close_bench(&whole);
+}
+
+static void evaluating_over_a_mesh_equals_one_rank(void **state)
+{
+    (void)state;
+    evaluates_as_one_rank("llama", here(dense));
+    evaluates_as_one_rank("llama", here(contexts));
+    evaluates_as_one_rank("mixtral", here(experts));
 }
 
 static void a_number_gone_bad_on_one_rank_is_named_on_all(void **state)
@@ -260,9 +336,9 @@ static void a_number_gone_bad_on_one_rank_is_named_on_all(void **state)
     sw_error err = {0};
 
     (void)state;
-    need_mesh();
+    const spread *how = here(dense);
     rank_case_begin(&ranks, SW_DTYPE_F32);
-    open_net(&b, "llama", meshes[sw_test_ranks()][0], NULL, SW_DTYPE_F32);
+    open_net(&b, "llama", how, SW_DTYPE_F32);
     open_trainer(&b);
     int last = sw_test_ranks() - 1;
     if (sw_test_rank() == last)
@@ -283,7 +359,7 @@ static void rows_that_ranks_do_not_divide_are_refused(void **state)
 
     (void)state;
     sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
-    open_net(&b, "llama", "dp=2", NULL, SW_DTYPE_F32);
+    open_net(&b, "llama", &(spread){.axes = "dp=2"}, SW_DTYPE_F32);
     assert_int_equal(sw_trainer_create(&b.trainer, b.net, ranks.kernel, &b.tokens, "tokens", &options, &err),
                      SW_E_PLAN);
     assert_string_equal(err.what, "dp=2: 3 sequences of a micro-batch cannot be shared out evenly");
@@ -294,7 +370,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_steps_over_a_mesh_equal_one_rank),
-        cmocka_unit_test(without_sequence_parallel_and_with_loss_parallel_too),
+        cmocka_unit_test(sequences_that_are_cut_equal_one_rank),
+        cmocka_unit_test(experts_over_ranks_equal_one_rank),
         cmocka_unit_test(the_same_mesh_twice_gives_the_same_bits),
         cmocka_unit_test(evaluating_over_a_mesh_equals_one_rank),
         cmocka_unit_test(a_number_gone_bad_on_one_rank_is_named_on_all),
