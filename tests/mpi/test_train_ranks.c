@@ -190,11 +190,12 @@ static void equals_one_rank(const char *folder, const spread *spreads)
 enum { MOST_RANKS = 8, MOST_SPREADS = 8 };
 
 /* By the number of ranks. */
+// clang-format off
 static const spread dense[MOST_RANKS + 1][MOST_SPREADS] = {
     [2] = {{.axes = "tp=2"},
            {.axes = "dp=2"},
            {.axes = "tp=2", .loss_parallel = true},
-           {.axes = "tp=2", .loss_parallel = true, .no_sp = true}     },
+           {.axes = "tp=2", .loss_parallel = true, .no_sp = true}},
     [4] = {{.axes = "dp=2,tp=2"},
            {.axes = "dp=4"},
            {.axes = "dp=2,tp=2", .loss_parallel = true},
@@ -210,7 +211,7 @@ static const spread contexts[MOST_RANKS + 1][MOST_SPREADS] = {
            {.axes = "cp=2", .form = SW_CP_ULYSSES, .order = SW_SEQUENCE_BALANCED}},
     [4] = {{.axes = "cp=2,tp=2", .order = SW_SEQUENCE_BALANCED},
            {.axes = "cp=2,tp=2", .form = SW_CP_RING, .loss_parallel = true},
-           {.axes = "dp=2,cp=2", .order = SW_SEQUENCE_BALANCED, .form = SW_CP_RING}},
+           {.axes = "dp=2,cp=2", .form = SW_CP_RING, .order = SW_SEQUENCE_BALANCED}},
     [8] = {{.axes = "dp=2,cp=2,tp=2", .order = SW_SEQUENCE_BALANCED}},
 };
 
@@ -223,14 +224,19 @@ static const spread experts[MOST_RANKS + 1][MOST_SPREADS] = {
            {.axes = "cp=2"}},
     [4] = {{.axes = "cp=2,tp=2", .ep = 2, .order = SW_SEQUENCE_BALANCED},
            {.axes = "dp=2,ep=2"},
-           {.axes = "cp=2,tp=2", .ep = 2, .no_sp = true, .recomputes = true}                           },
+           {.axes = "cp=2,tp=2", .ep = 2, .no_sp = true, .recomputes = true}},
+    [6] = {{.axes = "cp=3,tp=2", .ep = 6, .order = SW_SEQUENCE_BALANCED}},
 };
 
 /* With experts that tp divides. */
 static const spread cut_experts[MOST_RANKS + 1][MOST_SPREADS] = {
-    [2] = {{.axes = "tp=2"},      {.axes = "tp=2", .no_sp = true}                     },
-    [4] = {{.axes = "ep=2,tp=2"}, {.axes = "cp=2,ep=2", .order = SW_SEQUENCE_BALANCED}},
+    [2] = {{.axes = "tp=2"},
+           {.axes = "tp=2", .no_sp = true}},
+    [4] = {{.axes = "ep=2,tp=2"},
+           {.axes = "cp=2,ep=2", .order = SW_SEQUENCE_BALANCED}},
+    [6] = {{.axes = "cp=3,tp=2"}},
 };
+// clang-format on
 
 static const spread *here(const spread (*spreads)[MOST_SPREADS])
 {
