@@ -21,8 +21,8 @@ fi
 mandoc -T lint -W style $pages 2>&1 | grep -vE 'referenced manual not found|operating system explicitly specified' && failed=1
 
 # Long options as words: of a help text, and of the OPTIONS of a manual (mdoc writes "--" as Fl Fl or Fl -).
-options_of_help() { "$bin/$1" "$2" --help | grep -oE -- '--[a-z][a-z-]*' | LC_ALL=C sort -u; }
-options_of_manual() { mandoc -T ascii "$1" | col -b | grep -oE -- '--[a-z][a-z-]*' | LC_ALL=C sort -u; }
+options_of_help() { "$bin/$1" "$2" --help | grep -oE -- '--[a-z][a-z0-9-]*' | LC_ALL=C sort -u; }
+options_of_manual() { mandoc -T ascii "$1" | col -b | grep -oE -- '--[a-z][a-z0-9-]*' | LC_ALL=C sort -u; }
 
 if [ -n "$bin" ]; then
     scratch=$(mktemp -d)

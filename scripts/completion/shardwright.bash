@@ -6,7 +6,7 @@ _shardwright_words()
     # Words of --help: commands, or options with their argument ("--mesh AXES").
     case $2 in
         '') "$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' ;;
-        *) "$1" "$2" --help 2>/dev/null | sed -n 's/^  \(-[a-z], \|    \)\(--[a-z][a-z-]*\)\( [A-Z]*\)\{0,1\}  .*/\2\3/p' ;;
+        *) "$1" "$2" --help 2>/dev/null | sed -n 's/^  \(-[a-z], \|    \)\(--[a-z][a-z0-9-]*\)\( [A-Z]*\)\{0,1\}  .*/\2\3/p' ;;
     esac
 }
 

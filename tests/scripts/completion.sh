@@ -39,7 +39,7 @@ expect_program() { # expect_program PROGRAM: its commands, and the options of ea
     expect "--help --version $(commands_of "$1" | tr '\n' ' ' | sed 's/ *$//')" "$1" ""
     for command in $(commands_of "$1"); do
         # The table's lines only: the description may speak of other commands' options.
-        listed=$("$1" "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z-]*' |
+        listed=$("$1" "$command" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '--[a-z][a-z0-9-]*' |
             LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ *$//')
         expect "$listed" "$1" "$command" --
     done
