@@ -177,6 +177,54 @@ static void no_tokens_choose_nothing(void **state)
     assert_int_equal(r.experts->dims[1], 2);
 }
 
+static const sw_tensor *numbers_of_step(uint32_t n_dims, const uint64_t *dims, const int32_t *values)
+{
+    sw_tensor *x = sw_step_tensor(step, SW_DTYPE_I32, n_dims, dims);
+
+    assert_non_null(x);
+    memcpy(sw_tensor_data(x), values, sw_tensor_elems(x) * sizeof *values);
+    return x;
+}
+
+static void padding_chooses_nobody(void **state)
+{
+    const int32_t chosen[] = {3, 1, 0, 2, 5, 4};
+    const int32_t places[] = {7, -1, 0};
+    const int32_t kept[] = {3, 1, -1, -1, 5, 4};
+
+    (void)state;
+    sw_step_begin(step, false);
+    const sw_tensor *experts = numbers_of_step(2, (const uint64_t[]){3, 2}, chosen);
+    const sw_tensor *found =
+        sw_router_choices(step, experts, numbers_of_step(2, (const uint64_t[]){1, 3}, places));
+    assert_memory_equal(sw_tensor_data(found), kept, sizeof kept);
+    assert_ptr_equal(sw_router_choices(step, experts, NULL), experts);
+}
+
+/* Every other place of a row. */
+static const sw_tensor *take_half(void *context, sw_step *on, const sw_tensor *places)
+{
+    const int32_t *at = sw_tensor_data(places);
+
+    (void)on;
+    assert_null(context);
+    return numbers_of_step(2, (const uint64_t[]){1, 2}, (const int32_t[]){at[0], at[2]});
+}
+
+static void a_router_sees_the_places_of_its_stage(void **state)
+{
+    const sw_router_stage all = {0};
+    const sw_router_stage half = {.places = take_half};
+
+    (void)state;
+    sw_step_begin(step, false);
+    const sw_tensor *places = numbers_of_step(2, (const uint64_t[]){1, 4}, (const int32_t[]){4, 5, 6, 7});
+    assert_ptr_equal(sw_router_places(&all, step, places), places);
+    assert_null(sw_router_places(&half, step, NULL));
+    const sw_tensor *seen = sw_router_places(&half, step, places);
+    assert_memory_equal(sw_tensor_data(seen), ((int32_t[]){4, 6}), 2 * sizeof(int32_t));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +236,8 @@ int main(void)
         cmocka_unit_test(of_equal_experts_the_lower_ones_are_chosen),
         cmocka_unit_test(scores_that_are_no_numbers_still_choose_experts),
         cmocka_unit_test(no_tokens_choose_nothing),
+        cmocka_unit_test(padding_chooses_nobody),
+        cmocka_unit_test(a_router_sees_the_places_of_its_stage),
     };
     return cmocka_run_group_tests(tests, open_step, close_step);
 }

@@ -125,6 +125,23 @@ static void equal_probabilities_cost_as_many_as_are_chosen(void **state)
     assert_true(fabs(loss_of(trace, &alone, 1) - CHOSEN) < 1e-12);
 }
 
+/* Tokens that are padding, whatever their logits, change nothing. */
+static void padding_is_in_no_count_and_no_mean(void **state)
+{
+    const uint64_t dims[] = {ROWS, TOKENS};
+
+    (void)state;
+    sw_step_begin(step, false);
+    double wanted = loss_of(trace_of(0, 1), &alone, 1);
+    sw_router_trace *trace = trace_of(0, ROWS);
+    sw_tensor *places = sw_step_tensor(step, SW_DTYPE_I32, 2, dims);
+    for (int32_t i = 0; i < ROWS * TOKENS; i++)
+        ((int32_t *)sw_tensor_data(places))[i] = i < TOKENS ? i : -1;
+    trace->places = places;
+    double found = loss_of(trace, &alone, 1);
+    assert_true(fabs(found - wanted) < 1e-12);
+}
+
 /* Two ranks, simulated: the first run gathers what they count, the second has the sums. */
 typedef struct counting {
     double sums[EXPERTS + 1];
@@ -237,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_is_the_formula),
         cmocka_unit_test(equal_probabilities_cost_as_many_as_are_chosen),
+        cmocka_unit_test(padding_is_in_no_count_and_no_mean),
         cmocka_unit_test(losses_of_ranks_sum_to_that_of_all),
         cmocka_unit_test(a_model_without_routers_has_no_such_loss),
         cmocka_unit_test(layers_that_run_again_give_the_same_loss_and_gradients),

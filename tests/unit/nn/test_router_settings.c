@@ -113,6 +113,22 @@ static void what_a_router_cannot_do_is_refused_by_key_and_value(void **state)
     }
 }
 
+/* As transformers adds it: where the routers' logits are put out. */
+static void the_auxiliary_loss_is_trained_where_the_config_says_so(void **state)
+{
+#define EXPERTS "'num_local_experts': 4, 'num_experts_per_tok': 2"
+
+    (void)state;
+    assert_true(read_router(MIXTRAL EXPERTS ", 'router_aux_loss_coef': 0.02").loss == 0);
+    assert_true(
+        read_router(MIXTRAL EXPERTS ", 'router_aux_loss_coef': 0.02, 'output_router_logits': false").loss ==
+        0);
+    assert_true(
+        read_router(MIXTRAL EXPERTS ", 'router_aux_loss_coef': 0.02, 'output_router_logits': true").loss ==
+        0.02);
+    assert_true(read_router(MIXTRAL EXPERTS ", 'output_router_logits': true").loss == 0.001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +136,7 @@ int main(void)
         cmocka_unit_test(groups_count_where_the_method_is_limited_by_them),
         cmocka_unit_test(a_config_without_experts_has_no_router),
         cmocka_unit_test(what_a_router_cannot_do_is_refused_by_key_and_value),
+        cmocka_unit_test(the_auxiliary_loss_is_trained_where_the_config_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

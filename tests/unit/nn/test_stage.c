@@ -112,12 +112,26 @@ static void no_tokens_are_no_rows(void **state)
     expect_combined(&d, weights, 0);
 }
 
+/* Padding chooses nobody: it has no rows, and gets nothing back. */
+static void tokens_without_a_choice_are_no_rows(void **state)
+{
+    const int32_t experts[] = {3, 0, -1, -1, 3, -1};
+    const float weights[] = {0.5F, 0.25F, 1, 2, 4, 8};
+    sw_dispatched d = dispatch(3, 2, experts, weights);
+
+    (void)state;
+    expect_rows(&d, (int32_t[]){1, 1, 1, 3, 3}, (int32_t[]){0, 0, 2});
+    assert_memory_equal(sw_tensor_data(d.weights), ((float[]){0.25F, 0.5F, 4}), 3 * sizeof(float));
+    expect_combined(&d, (float[]){0.75F, 0, 4}, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(experts_have_their_rows_in_the_order_of_the_tokens),
         cmocka_unit_test(one_expert_may_have_every_token),
         cmocka_unit_test(no_tokens_are_no_rows),
+        cmocka_unit_test(tokens_without_a_choice_are_no_rows),
     };
     return cmocka_run_group_tests(tests, open_step, close_step);
 }

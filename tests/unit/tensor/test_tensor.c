@@ -222,6 +222,24 @@ static void views_that_there_are_not_are_refused(void **state)
     assert_int_equal(sw_tensor_split(t, 4, 1, &err), SW_E_LIMIT);
 }
 
+static void a_dim_of_no_rows_splits_into_so_many_of_none(void **state)
+{
+    sw_tensor *t = COUNTING(2, 6);
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_tensor_split_into(t, 1, 2, NULL), SW_OK);
+    assert_true(t->n_dims == 3 && t->dims[1] == 2 && t->dims[2] == 3);
+    assert_int_equal(sw_tensor_cut(t, 1, 1, 1, NULL), SW_OK);
+    EXPECT(t, 3, 4, 5, 9, 10, 11);
+    assert_int_equal(sw_tensor_cut(t, 2, 1, 0, NULL), SW_OK);
+    assert_int_equal(sw_tensor_split_into(t, 2, 5, NULL), SW_OK);
+    assert_true(t->n_dims == 4 && t->dims[2] == 5 && t->dims[3] == 0);
+    assert_int_equal(sw_tensor_split_into(t, 0, 3, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "dim 0 of 2 rows is no whole number of 3");
+    assert_int_equal(sw_tensor_split_into(t, 0, 0, &err), SW_E_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +251,7 @@ int main(void)
         cmocka_unit_test(what_is_added_to_a_views_gradient_lands_in_its_elements),
         cmocka_unit_test(sizes_that_no_memory_has_are_refused),
         cmocka_unit_test(views_that_there_are_not_are_refused),
+        cmocka_unit_test(a_dim_of_no_rows_splits_into_so_many_of_none),
     };
     return cmocka_run_group_tests(tests, open_stack, close_stack);
 }
