@@ -30,12 +30,19 @@ static sw_tensor *attend_ulysses(void *context, sw_step *step, const sw_tensor *
     return sw_attention_ulysses(step, b->group, q, k, v, args);
 }
 
+static sw_tensor *attend_alike(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
+                               const sw_tensor *v, const sw_attend_args *args)
+{
+    const sw_bound *b = context;
+    return sw_attention_cached(step, b->group, q, k, v, args);
+}
+
 static sw_status make_cp(sw_bound *b, struct sw_applied *a, sw_error *err)
 {
     static const sw_attend_stage forms[SW_CP_FORM_COUNT_] = {
-        {attend_gather,  NULL},
-        {attend_ring,    NULL},
-        {attend_ulysses, NULL}
+        {attend_gather,  attend_alike, NULL},
+        {attend_ring,    attend_alike, NULL},
+        {attend_ulysses, attend_alike, NULL}
     };
     const sw_module *attention = b->module->parent;
 

@@ -22,6 +22,8 @@ enum {
     OPT_STOP,
     OPT_DTYPE,
     OPT_MESH,
+    OPT_EP,
+    OPT_PLAN,
     OPT_THREADS,
     OPT_QUIET,
     OPT_JSON
@@ -38,7 +40,9 @@ static const sw_option options[] = {
     [OPT_SEED]          = { "seed",          's', "N",     "which random numbers; 0 when not given" },
     [OPT_STOP]          = { "stop-token",    0, "N",       "a token that ends the text" },
     [OPT_DTYPE]         = { "dtype",         0, "TYPE",    "f32, f64, or bf16: short weights stay as they are stored" },
-    [OPT_MESH]          = SW_OPTION_RUN_MESH,
+    [OPT_MESH]          = SW_OPTION_MESH,
+    [OPT_EP]            = SW_OPTION_EP,
+    [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
     [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
     [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
     [OPT_JSON]          = SW_OPTION_RUN_JSON,
@@ -46,7 +50,13 @@ static const sw_option options[] = {
 };
 // clang-format on
 
-static const sw_running_rows rows = {.mesh = OPT_MESH, .threads = OPT_THREADS, .quiet = OPT_QUIET};
+static const sw_running_rows rows = {.mesh = OPT_MESH,
+                                     .threads = OPT_THREADS,
+                                     .quiet = OPT_QUIET,
+                                     .has_ranks = true,
+                                     .ep = OPT_EP,
+                                     .plan = OPT_PLAN,
+                                     .is_one_text = true};
 
 /* A prompt, with room for what follows. */
 typedef struct text {

@@ -10,6 +10,8 @@
 #include "base/status.h"
 #include "cli/interrupt.h"
 #include "comm/agree.h"
+#include "plan/plan_data.h"
+#include "plan/report.h"
 
 enum { MOST_THREADS = 1024 };
 
@@ -34,12 +36,24 @@ static sw_status check_axes(const sw_mesh *mesh, bool has_ranks, sw_error *err)
     return SW_OK;
 }
 
+/* Ranks of dp take different sequences. */
+static sw_status check_one_text(const sw_mesh *mesh, const sw_running_rows *rows, sw_error *err)
+{
+    uint32_t size = sw_mesh_axis_size(mesh, SW_AXIS_DP);
+
+    if (!rows->is_one_text || size == 1)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_PLAN, "use a mesh of cp, ep and tp", "dp=%" PRIu32 ": one text has nothing for dp to share out",
+                   size);
+}
+
 static sw_status read_plan(sw_running *r, sw_error *err)
 {
     const sw_arguments *arguments = &r->run->arguments;
     const uint32_t others[] = {r->rows->mesh, r->rows->ep, r->rows->no_sp, r->rows->loss_parallel};
+    const size_t n = r->rows->is_one_text ? 2 : SW_COUNT(others);
 
-    for (size_t i = 0; i < SW_COUNT(others); i++)
+    for (size_t i = 0; i < n; i++)
         SW_TRY(sw_arguments_exclude(arguments, r->rows->plan, others[i], err));
     return sw_plan_load(&r->plan, arguments->values[r->rows->plan], err);
 }
@@ -55,7 +69,8 @@ static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
     if (r->rows->has_ranks && sw_arguments_has(arguments, r->rows->plan)) {
         SW_TRY(read_plan(r, err));
         *out = sw_plan_mesh(r->plan);
-        return check_axes(*out, true, err);
+        SW_TRY(check_axes(*out, true, err));
+        return check_one_text(*out, r->rows, err);
     }
     if (axes == NULL)
         return SW_OK;
@@ -64,6 +79,8 @@ static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
     sw_status status = sw_mesh_create(&r->mesh, axes, ep, err);
     if (status == SW_OK)
         status = check_axes(r->mesh, r->rows->has_ranks, err);
+    if (status == SW_OK)
+        status = check_one_text(r->mesh, r->rows, err);
     if (status != SW_OK)
         sw_error_context(err, "--mesh");
     *out = r->mesh;
@@ -165,6 +182,34 @@ sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *ro
 
 /* ---- the model ---- */
 
+/* A plan for one text: what a token gives is whole on every rank of tp. */
+static sw_status make_text_plan(sw_running *r, const sw_mesh *mesh, sw_error *err)
+{
+    sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
+    sw_plan *made = NULL;
+
+    choices.no_sequence_parallel = true;
+    choices.report = r->run->report;
+    SW_TRY(sw_plan_create(&made, r->weights.model, mesh, &choices, err));
+    sw_plan_destroy(r->plan);
+    r->plan = made;
+    return SW_OK;
+}
+
+/* The plan of a file, or another of its mesh where it is for whole sequences. */
+static sw_status take_plan(sw_running *r, sw_error *err)
+{
+    const sw_plan *given = r->plan;
+
+    SW_TRY(sw_plan_check(given, r->weights.model, r->run->report, err));
+    if (!r->rows->is_one_text || (!given->sequence_parallel && !given->loss_parallel))
+        return SW_OK;
+    sw_report_add(r->run->report, SW_SEVERITY_WARNING, "plan_remade", "", "",
+                  "the plan has %s parallel, which is not for single tokens: the default plan of its mesh is used",
+                  given->sequence_parallel ? "sequence" : "loss");
+    return make_text_plan(r, given->mesh, err);
+}
+
 /* The plan of the model: that of the file, which may have been edited, or one that is made. */
 static sw_status make_plan(sw_running *r, sw_error *err)
 {
@@ -172,7 +217,9 @@ static sw_status make_plan(sw_running *r, sw_error *err)
     sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
 
     if (r->plan != NULL)
-        return sw_plan_check(r->plan, r->weights.model, r->run->report, err);
+        return take_plan(r, err);
+    if (r->rows->is_one_text)
+        return make_text_plan(r, r->mesh, err);
     choices.no_sequence_parallel = sw_arguments_has(arguments, r->rows->no_sp);
     choices.loss_parallel = sw_arguments_has(arguments, r->rows->loss_parallel);
     choices.report = r->run->report;

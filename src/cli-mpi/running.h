@@ -95,6 +95,7 @@ typedef struct sw_running_rows {
     uint32_t loss_parallel;
     uint32_t cp_form;
     uint32_t cp_order;
+    bool is_one_text; /* it does not have the last two: what tokens give is whole on ranks of tp, and no dp */
 } sw_running_rows;
 
 /* Freed together; begin with a zeroed record. */

@@ -283,7 +283,8 @@ static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_
                            .window = module->net->layers[module->layer].window,
                            .is_causal = true};
 
-    return attend->run(attend->context, step, in[0], in[1], in[2], &args);
+    bool is_alike = pass->cache != NULL && pass->cache->is_alike;
+    return (is_alike ? attend->run_alike : attend->run)(attend->context, step, in[0], in[1], in[2], &args);
 }
 
 const sw_module_class sw_class_attention_core = {

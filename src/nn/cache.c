@@ -57,6 +57,7 @@ sw_status sw_cache_create(sw_cache **out, const sw_net *net, uint64_t n_batch, u
     cache->n_layers = net->n_layers;
     cache->n_batch = n_batch;
     cache->capacity = capacity;
+    cache->n_parts = 1;
     sw_status status = make(cache, net, err);
     if (status != SW_OK) {
         sw_cache_destroy(cache);
@@ -75,10 +76,24 @@ void sw_cache_destroy(sw_cache *cache)
     sw_free(cache);
 }
 
+void sw_cache_take_part(sw_cache *cache, uint32_t part, uint32_t n_parts)
+{
+    cache->part = part;
+    cache->n_parts = n_parts;
+}
+
+/* Both the first tokens and those that follow are rounded up. */
+uint64_t sw_cache_part_tokens(uint64_t n_tokens, uint32_t n_parts)
+{
+    return n_parts == 1 ? n_tokens : n_tokens / n_parts + 2;
+}
+
 void sw_cache_empty(sw_cache *cache)
 {
     cache->n_tokens = 0;
+    cache->n_here = 0;
     cache->n_new = 0;
+    cache->n_new_here = 0;
 }
 
 bool sw_cache_holds(const sw_cache *cache, const sw_net *net, uint64_t n_new)
@@ -87,7 +102,8 @@ bool sw_cache_holds(const sw_cache *cache, const sw_net *net, uint64_t n_new)
     return n == 0 || sw_rotary_for(&net->rotary, n) == sw_rotary_for(&net->rotary, n + n_new);
 }
 
-/* Rows of new tokens [B, T, ..] into the store [B, capacity, ..], behind those that are there. */
+/* Rows of those new tokens [B, T, ..] that are for this part into the store [B, capacity, ..], behind those
+ * that are there. */
 static void copy_in(const sw_cache *cache, sw_tensor *store, const sw_tensor *from)
 {
     size_t bytes = sw_elem_bytes(sw_tensor_dtype(store));
@@ -97,11 +113,12 @@ static void copy_in(const sw_cache *cache, sw_tensor *store, const sw_tensor *fr
     uint64_t width = store->n_dims == 4 ? store->dims[3] : 1;
     uint64_t head = store->n_dims == 4 ? store->strides[2] : 0;
     uint64_t given_head = store->n_dims == 4 ? from->strides[2] : 0;
+    uint64_t stride = cache->is_alike ? cache->n_parts : 1;
 
     for (uint64_t b = 0; b < cache->n_batch; b++) {
-        for (uint64_t t = 0; t < cache->n_new; t++) {
-            uint64_t row = b * store->strides[0] + (cache->n_tokens + t) * store->strides[1];
-            uint64_t given = b * from->strides[0] + t * from->strides[1];
+        for (uint64_t t = 0; t < cache->n_new_here; t++) {
+            uint64_t row = b * store->strides[0] + (cache->n_here + t) * store->strides[1];
+            uint64_t given = b * from->strides[0] + (cache->first_new + t * stride) * from->strides[1];
             for (uint64_t h = 0; h < n_heads; h++)
                 memcpy(to + (row + h * head) * bytes, at + (given + h * given_head) * bytes, width * bytes);
         }
@@ -110,26 +127,40 @@ static void copy_in(const sw_cache *cache, sw_tensor *store, const sw_tensor *fr
 
 static sw_tensor *filled(const sw_cache *cache, sw_step *step, const sw_tensor *store)
 {
-    return sw_view_slice(step, store, 1, 0, cache->n_tokens + cache->n_new);
+    return sw_view_slice(step, store, 1, 0, cache->n_here + cache->n_new_here);
 }
 
-const sw_tensor *sw_cache_begin(sw_cache *cache, sw_step *step, const sw_tensor *positions)
+/* Which of the pass's tokens are for this part. */
+static void take_tokens(sw_cache *cache, uint64_t n_given, uint64_t n_whole)
+{
+    bool is_part = cache->n_parts > 1;
+    uint64_t turn = cache->n_tokens % cache->n_parts; /* the part that the first one is for */
+
+    cache->is_alike = is_part && cache->n_tokens > 0;
+    cache->n_new = is_part && !cache->is_alike ? n_whole : n_given;
+    cache->first_new = cache->is_alike ? (cache->part + cache->n_parts - turn) % cache->n_parts : 0;
+    cache->n_new_here = n_given;
+    if (cache->is_alike)
+        cache->n_new_here = (n_given + cache->n_parts - 1 - cache->first_new) / cache->n_parts;
+}
+
+const sw_tensor *sw_cache_begin(sw_cache *cache, sw_step *step, const sw_tensor *positions, uint64_t n_whole)
 {
     sw_error err = {0};
 
     if (positions == NULL)
         return NULL; /* the step has failed */
-    if (positions->dims[0] != cache->n_batch || positions->dims[1] > cache->capacity - cache->n_tokens) {
+    take_tokens(cache, positions->dims[1], n_whole);
+    if (positions->dims[0] != cache->n_batch || cache->n_new_here > cache->capacity - cache->n_here) {
         SW_IGNORE(sw_step_fail(step,
                                SW_FAIL(&err, SW_E_ARGUMENT, "make a larger cache",
                                        "%" PRIu64 " rows of %" PRIu64 " tokens do not fit a cache of %" PRIu64
                                        " rows with room for %" PRIu64,
-                                       positions->dims[0], positions->dims[1], cache->n_batch,
-                                       cache->capacity - cache->n_tokens),
+                                       positions->dims[0], cache->n_new_here, cache->n_batch,
+                                       cache->capacity - cache->n_here),
                                &err));
         return NULL;
     }
-    cache->n_new = positions->dims[1];
     copy_in(cache, cache->positions, positions);
     return filled(cache, step, cache->positions);
 }
@@ -137,7 +168,9 @@ const sw_tensor *sw_cache_begin(sw_cache *cache, sw_step *step, const sw_tensor 
 void sw_cache_end(sw_cache *cache)
 {
     cache->n_tokens += cache->n_new;
+    cache->n_here += cache->n_new_here;
     cache->n_new = 0;
+    cache->n_new_here = 0;
 }
 
 /* A tensor whose last dim is without gaps. */

@@ -200,7 +200,8 @@ static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass 
         return NULL;
     }
     *pass = *given;
-    pass->rotary = sw_rotary_for(&net->rotary, n_positions_of(given));
+    uint64_t n_whole = n_positions_of(given);
+    pass->rotary = sw_rotary_for(&net->rotary, n_whole);
     if (pass->routers != NULL)
         pass->routers->places = pass->key_positions;
     if (pass->cache == NULL)
@@ -213,7 +214,8 @@ static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass 
                                &err));
         return NULL;
     }
-    pass->key_positions = sw_cache_begin(pass->cache, step, pass->positions);
+    const sw_tensor *keys = pass->key_positions == NULL ? pass->positions : pass->key_positions;
+    pass->key_positions = sw_cache_begin(pass->cache, step, keys, n_whole);
     return pass;
 }
 

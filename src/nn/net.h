@@ -96,7 +96,7 @@ sw_parameter *sw_net_parameter(const sw_net *net, const char *fqn);
 struct sw_pass {
     const sw_tensor *tokens;        /* I32 [B, T] */
     const sw_tensor *positions;     /* I32 [B, T] */
-    const sw_tensor *key_positions; /* I32 [B, S], -1: not there; NULL: those of the tokens */
+    const sw_tensor *key_positions; /* I32 [B, S], -1: not there; NULL: those of the tokens. With a cache: [B, T] */
     sw_cache *cache;                /* keys and values of what went before; NULL: none */
     uint64_t n_positions;           /* of the whole sequence; 0: one more than the last of the positions */
     const sw_rotary *rotary;        /* set by the run */

@@ -110,7 +110,7 @@ static void a_stage_is_bound_to_the_module_that_names_it(void **state)
     sw_error err = {0};
 
     (void)state;
-    stages.attend = (sw_attend_stage){attend_to_values, &c};
+    stages.attend = (sw_attend_stage){.run = attend_to_values, .context = &c};
     assert_string_equal(core->class->stages[0].name, "attend");
     assert_string_equal(core->class->stages[0].arguments[2], "v");
     assert_int_equal(core->class->bind_parallel(core, &stages, &err), SW_OK);
