@@ -24,6 +24,7 @@ enum {
     OPT_MESH,
     OPT_EP,
     OPT_PLAN,
+    OPT_CP_FORM,
     OPT_THREADS,
     OPT_QUIET,
     OPT_JSON
@@ -43,6 +44,7 @@ static const sw_option options[] = {
     [OPT_MESH]          = SW_OPTION_MESH,
     [OPT_EP]            = SW_OPTION_EP,
     [OPT_PLAN]          = SW_OPTION_RUN_PLAN,
+    [OPT_CP_FORM]       = SW_OPTION_CP_FORM,
     [OPT_THREADS]       = SW_OPTION_RUN_THREADS,
     [OPT_QUIET]         = SW_OPTION_QUIET_RUN,
     [OPT_JSON]          = SW_OPTION_RUN_JSON,
@@ -51,12 +53,12 @@ static const sw_option options[] = {
 // clang-format on
 
 static const sw_running_rows rows = {.mesh = OPT_MESH,
-                                     .threads = OPT_THREADS,
-                                     .quiet = OPT_QUIET,
-                                     .has_ranks = true,
                                      .ep = OPT_EP,
                                      .plan = OPT_PLAN,
-                                     .is_one_text = true};
+                                     .cp_form = OPT_CP_FORM,
+                                     .is_one_text = true,
+                                     .threads = OPT_THREADS,
+                                     .quiet = OPT_QUIET};
 
 /* A prompt, with room for what follows. */
 typedef struct text {
@@ -254,7 +256,8 @@ const sw_command sw_command_generate = {
     .description =
         "Continue a prompt with a Hugging Face folder, and print the new tokens on one line; with\n"
         "--prompt-text, bytes as tokens, the whole text. The likeliest token is taken each time, or with\n"
-        "--temperature one by chance: the same seed gives the same text.\n",
+        "--temperature one by chance: the same seed gives the same text. Several ranks share the model as\n"
+        "--mesh says, over cp, ep and tp; the text is that of one rank.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -17,43 +17,30 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- the ranks ---- */
 
-/* The axes of a mesh that have more than one rank and that models are not run over are named. */
-static sw_status check_axes(const sw_mesh *mesh, bool has_ranks, sw_error *err)
+/* Axes that have more than one rank and that models are not run over are named. */
+static sw_status check_axes(const sw_mesh *mesh, const sw_running_rows *rows, sw_error *err)
 {
-    static const sw_axis axes[] = {SW_AXIS_PP, SW_AXIS_CP, SW_AXIS_EP, SW_AXIS_DP, SW_AXIS_TP};
-    enum { MODELS_ARE_RUN_FROM = 1 };
+    uint32_t pp = sw_mesh_axis_size(mesh, SW_AXIS_PP);
+    uint32_t dp = sw_mesh_axis_size(mesh, SW_AXIS_DP);
 
-    for (size_t i = 0; i < (has_ranks ? MODELS_ARE_RUN_FROM : SW_COUNT(axes)); i++) {
-        uint32_t size = sw_mesh_axis_size(mesh, axes[i]);
-        if (size > 1) {
-            return SW_FAIL(
-                err, SW_E_PLAN,
-                has_ranks ? "use a mesh of dp, cp, ep and tp; `shardwright plan` and `shard` take this one"
-                          : "run it on one rank; `shardwright plan` and `shard` take this mesh",
-                "%s=%" PRIu32 ": models are not run over this axis yet", sw_axis_name(axes[i]), size);
-        }
-    }
+    if (pp > 1)
+        return SW_FAIL(err, SW_E_PLAN,
+                       rows->is_one_text
+                           ? "use a mesh of cp, ep and tp; `shardwright plan` and `shard` take this one"
+                           : "use a mesh of dp, cp, ep and tp; `shardwright plan` and `shard` take this one",
+                       "pp=%" PRIu32 ": models are not run over this axis yet", pp);
+    if (rows->is_one_text && dp > 1)
+        return SW_FAIL(err, SW_E_PLAN, "use a mesh of cp, ep and tp",
+                       "dp=%" PRIu32 ": one text leaves nothing for its ranks to share out", dp);
     return SW_OK;
-}
-
-/* Ranks of dp take different sequences. */
-static sw_status check_one_text(const sw_mesh *mesh, const sw_running_rows *rows, sw_error *err)
-{
-    uint32_t size = sw_mesh_axis_size(mesh, SW_AXIS_DP);
-
-    if (!rows->is_one_text || size == 1)
-        return SW_OK;
-    return SW_FAIL(err, SW_E_PLAN, "use a mesh of cp, ep and tp", "dp=%" PRIu32 ": one text has nothing for dp to share out",
-                   size);
 }
 
 static sw_status read_plan(sw_running *r, sw_error *err)
 {
     const sw_arguments *arguments = &r->run->arguments;
     const uint32_t others[] = {r->rows->mesh, r->rows->ep, r->rows->no_sp, r->rows->loss_parallel};
-    const size_t n = r->rows->is_one_text ? 2 : SW_COUNT(others);
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < (r->rows->is_one_text ? 2 : SW_COUNT(others)); i++)
         SW_TRY(sw_arguments_exclude(arguments, r->rows->plan, others[i], err));
     return sw_plan_load(&r->plan, arguments->values[r->rows->plan], err);
 }
@@ -66,21 +53,17 @@ static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
     uint32_t ep = 0;
 
     *out = NULL;
-    if (r->rows->has_ranks && sw_arguments_has(arguments, r->rows->plan)) {
+    if (sw_arguments_has(arguments, r->rows->plan)) {
         SW_TRY(read_plan(r, err));
         *out = sw_plan_mesh(r->plan);
-        SW_TRY(check_axes(*out, true, err));
-        return check_one_text(*out, r->rows, err);
+        return check_axes(*out, r->rows, err);
     }
     if (axes == NULL)
         return SW_OK;
-    if (r->rows->has_ranks)
-        SW_TRY(sw_arguments_u32(arguments, r->rows->ep, 1, UINT32_MAX, &ep, err));
+    SW_TRY(sw_arguments_u32(arguments, r->rows->ep, 1, UINT32_MAX, &ep, err));
     sw_status status = sw_mesh_create(&r->mesh, axes, ep, err);
     if (status == SW_OK)
-        status = check_axes(r->mesh, r->rows->has_ranks, err);
-    if (status == SW_OK)
-        status = check_one_text(r->mesh, r->rows, err);
+        status = check_axes(r->mesh, r->rows, err);
     if (status != SW_OK)
         sw_error_context(err, "--mesh");
     *out = r->mesh;
@@ -95,14 +78,11 @@ static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (mesh == NULL && ranks == 1)
         return SW_OK;
-    if (mesh == NULL) {
+    if (mesh == NULL)
         return SW_FAIL(err, SW_E_PLAN,
-                       r->rows->has_ranks ? "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)"
-                                          : "start one rank (mpirun -n 1)",
-                       "the job has %d ranks: %s", ranks,
-                       r->rows->has_ranks ? "what they are to do is not said"
-                                          : "this is done on one rank for now");
-    }
+                       r->rows->is_one_text ? "say it by --mesh cp=2,tp=2, or start one rank (mpirun -n 1)"
+                                            : "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)",
+                       "the job has %d ranks: what they are to do is not said", ranks);
     if (sw_mesh_ranks(mesh) == (uint32_t)ranks)
         return SW_OK;
     (void)snprintf(help, sizeof help, "start it with mpirun -n %" PRIu32, sw_mesh_ranks(mesh));
@@ -110,12 +90,14 @@ static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error 
                    sw_mesh_ranks(mesh), sw_mesh_ranks(mesh) == 1 ? "" : "s", ranks);
 }
 
+/* How attention crosses cp, and in which order tokens lie there: those of one text as they follow. */
 static sw_status read_cp(sw_running *r, sw_error *err)
 {
-    const char *form = r->run->arguments.values[r->rows->cp_form];
-    const char *order = r->run->arguments.values[r->rows->cp_order];
+    const sw_running_rows *rows = r->rows;
+    const char *form = r->run->arguments.values[rows->cp_form];
+    const char *order = rows->is_one_text ? NULL : r->run->arguments.values[rows->cp_order];
 
-    r->cp_order = SW_SEQUENCE_BALANCED;
+    r->cp_order = rows->is_one_text ? SW_SEQUENCE_CONTIGUOUS : SW_SEQUENCE_BALANCED;
     if (form != NULL)
         r->cp_form = sw_cp_form_of_name(form);
     if (order != NULL)
@@ -152,8 +134,7 @@ static sw_status make_kernel(sw_running *r, sw_error *err)
 static sw_status begin(sw_running *r, const sw_mesh **mesh, sw_error *err)
 {
     SW_TRY(read_mesh(r, mesh, err));
-    if (r->rows->has_ranks)
-        SW_TRY(read_cp(r, err));
+    SW_TRY(read_cp(r, err));
     return check_ranks(r, *mesh, err);
 }
 
@@ -204,9 +185,10 @@ static sw_status take_plan(sw_running *r, sw_error *err)
     SW_TRY(sw_plan_check(given, r->weights.model, r->run->report, err));
     if (!r->rows->is_one_text || (!given->sequence_parallel && !given->loss_parallel))
         return SW_OK;
-    sw_report_add(r->run->report, SW_SEVERITY_WARNING, "plan_remade", "", "",
-                  "the plan has %s parallel, which is not for single tokens: the default plan of its mesh is used",
-                  given->sequence_parallel ? "sequence" : "loss");
+    sw_report_add(
+        r->run->report, SW_SEVERITY_WARNING, "plan_remade", "", "",
+        "the plan has %s parallelism, which is not for single tokens: the default plan of its mesh is used",
+        given->sequence_parallel ? "sequence" : "loss");
     return make_text_plan(r, given->mesh, err);
 }
 

@@ -26,10 +26,6 @@
     {                                                                                                        \
         "token-type", 0, "TYPE", "u16, u32 or npy, where the file does not say it"                           \
     }
-#define SW_OPTION_RUN_MESH                                                                                   \
-    {                                                                                                        \
-        "mesh", 'm', "AXES", "for now a mesh of one rank"                                                    \
-    }
 #define SW_OPTION_RUN_PLAN                                                                                   \
     {                                                                                                        \
         "plan", 0, "FILE", "a plan that is made already, in place of --mesh"                                 \
@@ -76,7 +72,7 @@
     [OPT_JSON]          = SW_OPTION_RUN_JSON
 // clang-format on
 #define SW_RANKS_ROWS                                                                                        \
-    .has_ranks = true, .mesh = OPT_MESH, .ep = OPT_EP, .plan = OPT_PLAN, .no_sp = OPT_NO_SP,                 \
+    .mesh = OPT_MESH, .ep = OPT_EP, .plan = OPT_PLAN, .no_sp = OPT_NO_SP,                                    \
     .loss_parallel = OPT_LOSS_PARALLEL, .cp_form = OPT_CP_FORM, .cp_order = OPT_CP_ORDER,                    \
     .threads = OPT_THREADS, .quiet = OPT_QUIET
 
@@ -88,14 +84,13 @@ typedef struct sw_running_rows {
     uint32_t tokens;
     uint32_t text;
     uint32_t token_type;
-    bool has_ranks; /* the command runs on several, and has what follows */
     uint32_t ep;
     uint32_t plan;
+    uint32_t cp_form;
+    bool is_one_text; /* it lacks what follows: no dp, and what a token gives is whole on ranks of tp */
     uint32_t no_sp;
     uint32_t loss_parallel;
-    uint32_t cp_form;
     uint32_t cp_order;
-    bool is_one_text; /* it does not have the last two: what tokens give is whole on ranks of tp, and no dp */
 } sw_running_rows;
 
 /* Freed together; begin with a zeroed record. */

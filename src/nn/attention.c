@@ -268,11 +268,29 @@ static const sw_tensor *slopes_of(const sw_module *attention, sw_step *step)
     return sw_view_slice(step, all, 0, (uint64_t)attention->attributes[SW_ATTENTION_FIRST_HEAD], n);
 }
 
+/* Over what each part of a cache has, or over all that is here. */
+static sw_tensor *attend(const sw_module *module, sw_step *step, const sw_pass *pass,
+                         const sw_tensor *const *in, const sw_attend_args *args)
+{
+    const sw_attend_stage *stage = &module->stages->attend;
+    sw_error err = {0};
+
+    if (pass->cache == NULL || !pass->cache->is_alike)
+        return stage->run(stage->context, step, in[0], in[1], in[2], args);
+    if (stage->run_alike != NULL)
+        return stage->run_alike(stage->context, step, in[0], in[1], in[2], args);
+    SW_IGNORE(sw_step_fail(step,
+                           SW_FAIL(&err, SW_E_ARGUMENT, "bind it over the parts, or give a whole cache",
+                                   "%s: the cache is part %" PRIu32 " of %" PRIu32, module->fqn,
+                                   pass->cache->part, pass->cache->n_parts),
+                           &err));
+    return NULL;
+}
+
 static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_pass *pass,
                                const sw_tensor *const *in)
 {
     const sw_net_settings *s = &module->net->settings;
-    const sw_attend_stage *attend = &module->stages->attend;
     sw_attend_args args = {.q_positions = pass->positions,
                            .k_positions = pass->key_positions == NULL ? pass->positions : pass->key_positions,
                            .slopes = slopes_of(module->parent, step),
@@ -283,8 +301,7 @@ static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_
                            .window = module->net->layers[module->layer].window,
                            .is_causal = true};
 
-    bool is_alike = pass->cache != NULL && pass->cache->is_alike;
-    return (is_alike ? attend->run_alike : attend->run)(attend->context, step, in[0], in[1], in[2], &args);
+    return attend(module, step, pass, in, &args);
 }
 
 const sw_module_class sw_class_attention_core = {

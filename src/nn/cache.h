@@ -14,13 +14,13 @@ typedef struct sw_cache {
     sw_stack *memory;
     uint32_t n_layers;
     uint64_t n_batch;
-    uint64_t capacity;    /* tokens */
-    uint32_t part;        /* of n_parts */
-    uint32_t n_parts;     /* 1: it is the whole */
-    uint64_t n_tokens;    /* of the sequence, that are in its parts: where the next pass begins */
-    uint64_t n_here;      /* that are in this part, padding included */
-    uint64_t n_new;       /* that the pass at work adds to the sequence */
-    uint64_t n_new_here;  /* to this part: the pass's first_new, and each n_parts behind it */
+    uint64_t capacity;   /* tokens */
+    uint32_t part;       /* of n_parts */
+    uint32_t n_parts;    /* 1: it is the whole */
+    uint64_t n_tokens;   /* of the sequence, that are in its parts: where the next pass begins */
+    uint64_t n_here;     /* that are in this part, padding included */
+    uint64_t n_new;      /* that the pass at work adds to the sequence */
+    uint64_t n_new_here; /* to this part: the pass's first_new, and each n_parts behind it */
     uint64_t first_new;
     bool is_alike;        /* that pass has the same tokens in all parts */
     sw_tensor **keys;     /* a layer each: [B, capacity, K, D] */

@@ -14,8 +14,8 @@ struct sw_parameter;
 typedef struct sw_attend_stage {
     sw_tensor *(*run)(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
                       const sw_tensor *v, const sw_attend_args *args);
-    /* The same of queries that all parts of a cache have alike, over the keys of this part; NULL: there is one
-     * part. */
+    /* The same of queries that all parts of a cache have alike, over the keys of this part; NULL: there is
+     * one part. */
     sw_tensor *(*run_alike)(void *context, sw_step *step, const sw_tensor *q, const sw_tensor *k,
                             const sw_tensor *v, const sw_attend_args *args);
     void *context;

@@ -7,16 +7,14 @@
 #include "base/status.h"
 #include "checkpoint/crew.h"
 #include "comm/collective.h"
-#include "parallel/sequence.h"
-#include "train/feed.h"
-#include "train/ranks.h"
+#include "train/cut.h"
 
 /* One text. */
 typedef struct generating {
     const sw_net *net;
     sw_step *step;
     sw_ranks ranks;
-    const sw_group *parts; /* of the text, which the cache lies in; NULL: it is whole */
+    sw_cutter cutter; /* of the text, and of the cache */
     sw_cache *cache;
     sw_sampler sampler;
     float *logits; /* of a net that computes in F64, rounded; NULL: the step's are taken */
@@ -25,17 +23,9 @@ typedef struct generating {
 static void clear_generating(generating *g)
 {
     sw_cache_destroy(g->cache);
+    sw_cutter_clear(&g->cutter);
     sw_sampler_clear(&g->sampler);
     sw_free(g->logits);
-}
-
-static void find_ranks(generating *g)
-{
-    g->ranks = sw_ranks_of(g->net);
-    if (g->ranks.comm != NULL)
-        g->parts = sw_comm_group(g->ranks.comm, SW_GROUP_CP);
-    if (g->parts != NULL && g->parts->size == 1)
-        g->parts = NULL;
 }
 
 static sw_status check_prompt(const sw_net *net, const int32_t *prompt, uint64_t n_prompt, uint64_t n_new,
@@ -63,10 +53,11 @@ static sw_status check_prompt(const sw_net *net, const int32_t *prompt, uint64_t
 static sw_status begin(generating *g, uint64_t capacity, const sw_sampling *sampling, sw_error *err)
 {
     uint64_t vocab = g->net->settings.vocab;
-    uint32_t n_parts = g->parts == NULL ? 1 : g->parts->size;
 
+    SW_TRY(sw_cutter_create(&g->cutter, &g->ranks, SW_SEQUENCE_CONTIGUOUS, 1, capacity, err));
+    uint32_t n_parts = g->cutter.n_parts;
     SW_TRY(sw_cache_create(&g->cache, g->net, 1, sw_cache_part_tokens(capacity, n_parts), err));
-    sw_cache_take_part(g->cache, g->parts == NULL ? 0 : g->parts->index, n_parts);
+    sw_cache_take_part(g->cache, g->cutter.part, n_parts);
     SW_TRY(sw_sampler_create(&g->sampler, sampling, vocab, err));
     if (g->net->settings.dtype != SW_DTYPE_F64)
         return SW_OK;
@@ -77,58 +68,41 @@ static sw_status begin(generating *g, uint64_t capacity, const sw_sampling *samp
 
 /* ---- a pass ---- */
 
-/* This rank's part of a text from its beginning; what the ranks do not divide is padded. Its last token is at
- * *last. */
-static sw_status cut_text(const generating *g, const int32_t *ids, uint64_t n, sw_pass *pass,
-                          sw_sequence_place *last, sw_error *err)
-{
-    sw_sequence text;
-
-    SW_TRY(sw_sequence_make(&text, n, g->parts->size, SW_SEQUENCE_CONTIGUOUS, err));
-    const uint64_t dims[] = {1, sw_sequence_local(&text)};
-    sw_tensor *tokens = sw_step_tensor(g->step, SW_DTYPE_I32, 2, dims);
-    sw_tensor *positions = sw_step_tensor(g->step, SW_DTYPE_I32, 2, dims);
-    sw_tensor *keys = sw_step_tensor(g->step, SW_DTYPE_I32, 2, dims);
-    SW_TRY(sw_step_status(g->step, err));
-    for (uint64_t i = 0; i < dims[1]; i++) {
-        uint64_t token = sw_sequence_token(&text, g->parts->index, i);
-        bool is_there = token < n; /* padding is turned by something, and not seen */
-        ((int32_t *)sw_tensor_data(tokens))[i] = is_there ? ids[token] : 0;
-        ((int32_t *)sw_tensor_data(positions))[i] = is_there ? (int32_t)token : 0;
-        ((int32_t *)sw_tensor_data(keys))[i] = is_there ? (int32_t)token : -1;
-    }
-    *pass = (sw_pass){.tokens = tokens, .positions = positions, .key_positions = keys, .n_positions = n};
-    *last = sw_sequence_place_of(&text, n - 1);
-    return SW_OK;
-}
-
-/* The hidden states of the last token, [1, 1, C], on all ranks: those of a text that was cut are on one. */
-static sw_status take_last(const generating *g, const sw_tensor *hidden, bool is_cut, sw_sequence_place last,
+/* The hidden states of the last of n tokens, [1, 1, C], on all ranks: where the tokens were cut, one has
+ * them.
+ */
+static sw_status take_last(const generating *g, const sw_tensor *hidden, uint64_t n, bool is_cut,
                            sw_tensor **out, sw_error *err)
 {
+    sw_sequence_place last = {.at = n - 1};
+    sw_sequence text;
+
+    if (is_cut) {
+        SW_TRY(sw_sequence_make(&text, n, g->cutter.n_parts, g->cutter.order, err));
+        last = sw_sequence_place_of(&text, n - 1);
+    }
     *out = sw_op_copy(g->step, sw_view_slice(g->step, hidden, 1, last.at, 1));
     SW_TRY(sw_step_status(g->step, err));
     if (is_cut)
-        sw_broadcast(g->parts, last.rank, sw_tensor_elems(*out), sw_tensor_dtype(*out), sw_tensor_data(*out));
+        sw_broadcast(g->ranks.context, last.rank, sw_tensor_elems(*out), sw_tensor_dtype(*out),
+                     sw_tensor_data(*out));
     return SW_OK;
 }
 
-/* The logits of the last token of a pass over `ids`. */
+/* The logits of the last token of a pass over `ids`. A text is cut over cp, the tokens that follow are not.
+ */
 static sw_status run_pass(generating *g, const int32_t *ids, uint64_t n, const float **logits, sw_error *err)
 {
-    const sw_feed feed = {.n_rows = 1, .n_tokens = n, .first = g->cache->n_tokens, .ids = ids};
-    bool is_cut = g->parts != NULL && g->cache->n_tokens == 0;
-    sw_sequence_place at = {.at = n - 1};
+    const sw_feed whole = {.n_rows = 1, .n_tokens = n, .first = g->cache->n_tokens, .ids = ids};
+    bool is_cut = g->cutter.n_parts > 1 && whole.first == 0;
+    const sw_feed feed = is_cut ? sw_cutter_cut(&g->cutter, &whole) : whole;
     sw_tensor *last = NULL;
     sw_pass pass;
 
     sw_step_begin(g->step, false);
-    if (is_cut)
-        SW_TRY(cut_text(g, ids, n, &pass, &at, err));
-    else
-        sw_feed_pass(&pass, g->net, g->step, &feed);
+    sw_feed_pass(&pass, g->net, g->step, &feed);
     pass.cache = g->cache;
-    SW_TRY(take_last(g, sw_net_hidden(g->net, g->step, &pass), is_cut, at, &last, err));
+    SW_TRY(take_last(g, sw_net_hidden(g->net, g->step, &pass), n, is_cut, &last, err));
     pass.tokens = sw_feed_matrix(g->step, ids + n - 1, 1, 1);
     const sw_tensor *row = sw_net_logits(g->net, g->step, &pass, last);
     SW_TRY(sw_step_status(g->step, err));
@@ -182,7 +156,7 @@ sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n
     generating g SW_AUTO(clear_generating) = {.net = net, .step = step};
 
     *n_out = 0;
-    find_ranks(&g);
+    g.ranks = sw_ranks_of(net);
     SW_TRY(check_prompt(net, ids, n_prompt, options->n_new, err));
     SW_TRY(sw_ranks_agree(&g.ranks, begin(&g, n_prompt + options->n_new, &options->sampling, err), err));
     for (uint64_t n = 0; n < options->n_new; n++) {

@@ -264,6 +264,83 @@ static void what_does_not_fit_a_cache_or_the_positions_is_refused(void **state)
     check_step("position 32 is beyond the 32 of the net");
 }
 
+/* Positions that a part of a cache holds, one behind the other. */
+static void part_holds(const sw_cache *cache, const char *wanted)
+{
+    char found[128] = "";
+    size_t length = 0;
+
+    for (uint64_t i = 0; i < cache->n_here; i++)
+        length += (size_t)snprintf(found + length, sizeof found - length, "%s%d", i == 0 ? "" : " ",
+                                   ((const int32_t *)sw_tensor_data(cache->positions))[i]);
+    assert_string_equal(found, wanted);
+}
+
+/* Tokens `first` .. of a pass that all parts have alike, or a part's own, of 5 in all. */
+static void give_part(sw_cache *cache, const int32_t *positions, uint64_t n)
+{
+    const uint64_t dims[] = {1, n};
+    sw_tensor *given = sw_step_tensor(at.step, SW_DTYPE_I32, 2, dims);
+
+    memcpy(sw_tensor_data(given), positions, n * sizeof *positions);
+    const sw_tensor *seen = sw_cache_begin(cache, at.step, given, 5);
+    assert_int_equal(sw_step_status(at.step, NULL), SW_OK);
+    assert_int_equal(seen->dims[1], cache->n_here + cache->n_new_here);
+    sw_cache_end(cache);
+}
+
+/* Five tokens and a padding are cut, 5 .. 9 follow in turn: one, then three at once, then one. */
+static void parts_of_a_cache_take_tokens_in_turn(void **state)
+{
+    static const int32_t first[2][3] = {
+        {0, 1, 2 },
+        {3, 4, -1}
+    };
+    static const int32_t next[] = {5, 6, 7, 8, 9};
+    static const char *const held[] = {"0 1 2 6 8", "3 4 -1 5 7 9"};
+
+    (void)state;
+    for (uint32_t part = 0; part < 2; part++) {
+        sw_cache *cache = NULL;
+        assert_int_equal(sw_cache_create(&cache, at.net, 1, sw_cache_part_tokens(10, 2), NULL), SW_OK);
+        sw_cache_take_part(cache, part, 2);
+        for (int again = 0; again < 2; again++) {
+            sw_step_begin(at.step, false);
+            give_part(cache, first[part], 3);
+            assert_false(cache->is_alike);
+            assert_int_equal(cache->n_tokens, 5);
+            give_part(cache, next, 1);
+            assert_true(cache->is_alike);
+            give_part(cache, next + 1, 3);
+            give_part(cache, next + 4, 1);
+            assert_int_equal(cache->n_tokens, 10);
+            part_holds(cache, held[part]);
+            sw_cache_empty(cache);
+        }
+        sw_cache_destroy(cache);
+    }
+}
+
+static void a_part_of_a_cache_needs_a_stage_that_knows_of_it(void **state)
+{
+    sw_cache *cache = NULL;
+
+    (void)state;
+    assert_int_equal(sw_cache_create(&cache, at.net, 1, 2 * TOKENS, NULL), SW_OK);
+    sw_cache_take_part(cache, 1, 2);
+    sw_step_begin(at.step, false);
+    sw_pass pass = pass_of(0);
+    pass.cache = cache;
+    (void)run(&pass);
+    assert_int_equal(cache->n_tokens, TOKENS);
+    sw_pass one = {.tokens = sw_view_slice(at.step, pass.tokens, 1, 0, 1),
+                   .positions = sw_net_positions(at.net, at.step, 1, 1, TOKENS),
+                   .cache = cache};
+    assert_null(sw_net_hidden(at.net, at.step, &one));
+    check_step("self_attn.core: the cache is part 1 of 2");
+    sw_cache_destroy(cache);
+}
+
 static void keys_of_a_shorter_sequence_do_not_hold_beyond_the_limit_of_longrope(void **state)
 {
     sw_cache *cache = NULL;
@@ -383,6 +460,8 @@ int main(void)
         TEST(a_deferred_bias_is_left_out),
         TEST(a_cache_gives_what_all_tokens_at_once_give),
         TEST(what_does_not_fit_a_cache_or_the_positions_is_refused),
+        TEST(parts_of_a_cache_take_tokens_in_turn),
+        TEST(a_part_of_a_cache_needs_a_stage_that_knows_of_it),
         TEST(keys_of_a_shorter_sequence_do_not_hold_beyond_the_limit_of_longrope),
         TEST(the_second_step_of_the_same_shapes_allocates_nothing),
         TEST(a_layer_leaves_little_more_than_its_output_where_nothing_is_recorded),
