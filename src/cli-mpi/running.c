@@ -23,12 +23,13 @@ static sw_status check_axes(const sw_mesh *mesh, const sw_running_rows *rows, sw
     uint32_t pp = sw_mesh_axis_size(mesh, SW_AXIS_PP);
     uint32_t dp = sw_mesh_axis_size(mesh, SW_AXIS_DP);
 
-    if (pp > 1)
+    if (pp > 1) {
         return SW_FAIL(err, SW_E_PLAN,
                        rows->is_one_text
                            ? "use a mesh of cp, ep and tp; `shardwright plan` and `shard` take this one"
                            : "use a mesh of dp, cp, ep and tp; `shardwright plan` and `shard` take this one",
                        "pp=%" PRIu32 ": models are not run over this axis yet", pp);
+    }
     if (rows->is_one_text && dp > 1)
         return SW_FAIL(err, SW_E_PLAN, "use a mesh of cp, ep and tp",
                        "dp=%" PRIu32 ": one text leaves nothing for its ranks to share out", dp);
@@ -78,11 +79,12 @@ static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (mesh == NULL && ranks == 1)
         return SW_OK;
-    if (mesh == NULL)
+    if (mesh == NULL) {
         return SW_FAIL(err, SW_E_PLAN,
                        r->rows->is_one_text ? "say it by --mesh cp=2,tp=2, or start one rank (mpirun -n 1)"
                                             : "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)",
                        "the job has %d ranks: what they are to do is not said", ranks);
+    }
     if (sw_mesh_ranks(mesh) == (uint32_t)ranks)
         return SW_OK;
     (void)snprintf(help, sizeof help, "start it with mpirun -n %" PRIu32, sw_mesh_ranks(mesh));

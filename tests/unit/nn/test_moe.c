@@ -329,6 +329,31 @@ static void experts_that_nobody_chose_have_gradients_of_zero(void **state)
     check_gradient("model.layers.0.block_sparse_moe.gate.weight", false);
 }
 
+/* As a rank has them that got none of few. */
+static void a_mixture_of_no_tokens_gives_none_and_has_a_backward(void **state)
+{
+    static const char *const cases[] = {"qwen2_moe", "deepseek_v2"};
+    sw_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(cases); i++) {
+        open_case(cases[i]);
+        const uint64_t dims[] = {2, 0, at.net->settings.hidden};
+        sw_step_begin(at.step, true);
+        const sw_module *mixture = sw_net_module(at.net, "model.layers.1.mlp");
+        sw_pass pass = {.tokens = NULL};
+        const sw_tensor *x = sw_step_tensor(at.step, SW_DTYPE_F64, 3, dims);
+        sw_tensor *y = sw_module_run_on(mixture, at.step, &pass, x);
+        if (sw_step_status(at.step, &err) != SW_OK)
+            fail_msg("%s", err.what);
+        assert_int_equal(y->n_dims, 3);
+        assert_memory_equal(y->dims, dims, sizeof dims);
+        assert_int_equal(sw_step_backward(at.step, sw_op_sum(at.step, y), NULL, &err), SW_OK);
+        if (i + 1 < SW_COUNT(cases))
+            net_case_close(&at);
+    }
+}
+
 static void the_second_step_allocates_nothing_whoever_is_chosen(void **state)
 {
     sw_error err = {0};
@@ -366,6 +391,7 @@ int main(void)
         cmocka_unit_test_teardown(halves_of_every_expert_are_summands_of_the_whole, close_case),
         cmocka_unit_test_teardown(weights_of_different_numbers_of_experts_are_refused, close_case),
         cmocka_unit_test_teardown(experts_that_nobody_chose_have_gradients_of_zero, close_case),
+        cmocka_unit_test_teardown(a_mixture_of_no_tokens_gives_none_and_has_a_backward, close_case),
         cmocka_unit_test_teardown(the_second_step_allocates_nothing_whoever_is_chosen, close_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
