@@ -1,95 +1,49 @@
-/* Loading (apply/load.h): files are mapped, and of each tensor the rows of this rank are packed and
- * converted. */
+/* Loading (apply/load.h): of each parameter what of it is here. */
 #include "apply/load.h"
 
-#include <string.h>
-
-#include "apply/files.h"
-#include "apply/parts.h"
-#include "base/alloc.h"
+#include "apply/applied.h"
 #include "base/status.h"
-#include "kernel/read_floats.h"
 
-typedef struct loading {
-    const sw_kernel *kernel;
-    sw_files files;
-    void *stage; /* elements of a part, as they are stored */
-    size_t stage_bytes;
-    uint64_t n_bytes;
-    sw_error *err;
-} loading;
-
-/* ---- a tensor ---- */
-
-static sw_status find(const loading *l, const sw_applied_parameter *p, sw_file_tensor *out)
+sw_status sw_apply_read(const sw_net *net, uint32_t i, const sw_local_reader *reader, const char *name,
+                        sw_dtype dtype, void *to, sw_error *err)
 {
-    const char *fqn = p->parameter->fqn;
+    const sw_applied_parameter *part = sw_applied_parameter_at(net, i);
+    const sw_parameter *p = &net->parameters[i];
 
-    SW_TRY(sw_files_find(&l->files, fqn, out, l->err));
-    if (out->n_dims != p->layout.n_dims ||
-        memcmp(out->dims, p->layout.dims, out->n_dims * sizeof *out->dims) != 0)
-        return SW_FAIL(l->err, SW_E_FORMAT, "load the checkpoint that was planned",
-                       "%s: another shape than the model's", fqn);
-    if (!sw_can_read_floats(out->dtype, p->parameter->dtype))
-        return SW_FAIL(l->err, SW_E_FORMAT, "store the weights as F32, BF16, F16 or F64",
-                       "%s: no product reads %s", fqn, out->dtype_word);
-    return SW_OK;
-}
-
-static sw_status need_stage(loading *l, size_t bytes)
-{
-    if (bytes <= l->stage_bytes)
+    if (part == NULL)
+        return sw_local_read_whole(reader, p->n_dims, p->dims, name, dtype, to, err);
+    if (part->is_elsewhere)
         return SW_OK;
-    sw_free(l->stage);
-    l->stage = sw_alloc_zero(bytes, 1);
-    l->stage_bytes = l->stage == NULL ? 0 : bytes;
-    return l->stage == NULL
-               ? SW_FAIL(l->err, SW_E_NO_MEMORY, "", "no memory for %zu bytes of a tensor", bytes)
-               : SW_OK;
+    return sw_local_read(reader, &part->layout, part->at, name, dtype, to, err);
 }
 
-static sw_status fill(loading *l, const sw_applied_parameter *p)
+sw_status sw_apply_fill(const sw_net *net, const sw_local_reader *reader, sw_error *err)
 {
-    const sw_tensor *tensor = p->parameter->tensor;
-    sw_file_tensor stored = {0};
-
-    SW_TRY(find(l, p, &stored));
-    if (p->is_elsewhere)
-        return SW_OK;
-    size_t width = sw_dtype_bits(stored.dtype) / 8;
-    uint64_t n = sw_tensor_elems(tensor);
-    l->n_bytes += n * width;
-    if (stored.dtype == p->parameter->dtype)
-        return sw_part_take(p, stored.bytes, width, sw_tensor_data(tensor), l->err);
-    SW_TRY(need_stage(l, (size_t)n * width));
-    SW_TRY(sw_part_take(p, stored.bytes, width, l->stage, l->err));
-    sw_kernel_read_floats(l->kernel, stored.dtype, l->stage, p->parameter->dtype, sw_tensor_data(tensor), n);
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        const sw_parameter *p = &net->parameters[i];
+        SW_TRY(sw_apply_read(net, i, reader, p->fqn, p->dtype, sw_tensor_data(p->tensor), err));
+    }
     return SW_OK;
 }
 
-static sw_status load(loading *l, const sw_net *net, const char *path)
+static sw_status load(sw_local_files *files, const sw_net *net, const char *path, const sw_kernel *kernel,
+                      sw_error *err)
 {
-    SW_TRY(sw_files_open(&l->files, path, l->err));
-    for (uint32_t i = 0; i < net->n_parameters; i++)
-        SW_TRY(fill(l, sw_applied_parameter_at(net, i)));
-    return SW_OK;
+    SW_TRY(sw_local_open(files, path, err));
+    return sw_apply_fill(net, &(sw_local_reader){files->files, kernel}, err);
 }
-
-/* ---- all of it ---- */
 
 sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, uint64_t *n_bytes,
                         sw_error *err)
 {
     const sw_applied *a = sw_applied_of(net);
-    loading l = {.kernel = kernel, .err = err};
+    sw_local_files files SW_AUTO(sw_local_close) = {NULL};
 
     if (a == NULL || net->n_parameters == 0 || net->parameters[0].tensor == NULL)
         return SW_FAIL(err, SW_E_ARGUMENT, "apply a plan and take memory first",
                        "the net is not ready to be loaded");
-    sw_status status = sw_comm_agree(a->active.comm, load(&l, net, path), err);
-    sw_files_close(&l.files);
-    sw_free(l.stage);
+    sw_status status = sw_comm_agree(a->active.comm, load(&files, net, path, kernel, err), err);
     if (n_bytes != NULL)
-        *n_bytes = l.n_bytes;
+        *n_bytes = sw_local_bytes_read(&files);
     return status;
 }

@@ -212,7 +212,7 @@ static sw_status make_plan(sw_running *r, sw_error *err)
 
 static sw_status open_parts(sw_running *r, const char *path, sw_error *err)
 {
-    SW_TRY(sw_weights_open_parts(&r->weights, path, err));
+    SW_TRY(sw_weights_open(&r->weights, path, err));
     return make_plan(r, err);
 }
 

@@ -1,12 +1,11 @@
 /* Checkpoints into nets (train/load.h). */
 #include "train/load.h"
 
-#include "apply/applied.h"
 #include "apply/apply.h"
 #include "apply/bind.h"
+#include "apply/load.h"
 #include "base/status.h"
 #include "plan/report.h"
-#include "train/local.h"
 
 uint64_t sw_parameter_elems(const sw_parameter *parameter)
 {
@@ -46,51 +45,35 @@ static bool can_borrow(const sw_parameter *parameter, const sw_weight *weight)
            (uintptr_t)weight->bytes % sw_elem_bytes(weight->dtype) == 0;
 }
 
-static sw_status fill(const sw_net *net, const sw_weights *weights, bool trains, const sw_kernel *kernel,
-                      sw_error *err)
+/* All of a parameter: where it lies, or from there, or put together. */
+static sw_status fill(const sw_net *net, uint32_t i, const sw_weights *weights, bool trains,
+                      const sw_local_reader *reader, sw_error *err)
 {
-    for (uint32_t i = 0; i < net->n_parameters; i++) {
-        const sw_parameter *p = &net->parameters[i];
-        sw_weight weight = {0};
-        SW_TRY(find(weights, p, &weight, err));
-        if (!trains && can_borrow(p, &weight))
-            p->tensor->storage->data = (void *)weight.bytes; /* nothing writes where no gradient is */
-        else
-            sw_weight_read(&weight, kernel, p->dtype, sw_tensor_data(p->tensor));
-    }
-    return SW_OK;
-}
+    const sw_parameter *p = &net->parameters[i];
+    sw_weight weight = {0};
 
-static void drop_reader(sw_local_reader **reader)
-{
-    sw_local_reader_destroy(*reader);
-}
-
-/* Parts of this rank. */
-static sw_status fill_parts(const sw_net *net, const sw_weights *weights, const sw_kernel *kernel,
-                            sw_error *err)
-{
-    sw_local_reader *reader SW_AUTO(drop_reader) = NULL;
-
-    SW_TRY(sw_local_reader_create(&reader, weights, kernel, err));
-    for (uint32_t i = 0; i < net->n_parameters; i++) {
-        const sw_parameter *p = &net->parameters[i];
-        const sw_applied_parameter *part = sw_applied_parameter_at(net, i);
-        if (!part->is_elsewhere)
-            SW_TRY(sw_local_read(reader, &part->layout, part->at, p->fqn, p->dtype, sw_tensor_data(p->tensor),
-                                 err));
-    }
+    SW_TRY(find(weights, p, &weight, err));
+    if (weight.bytes == NULL)
+        return sw_apply_read(net, i, reader, p->fqn, p->dtype, sw_tensor_data(p->tensor), err);
+    if (!trains && can_borrow(p, &weight))
+        p->tensor->storage->data = (void *)weight.bytes; /* nothing writes where no gradient is */
+    else
+        sw_weight_read(&weight, reader->kernel, p->dtype, sw_tensor_data(p->tensor));
     return SW_OK;
 }
 
 static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_options *options,
                       const sw_kernel *kernel, sw_error *err)
 {
+    const sw_local_reader reader = {weights->files, kernel};
+
     SW_TRY(sw_net_allocate(net, options->trains, err));
     SW_TRY(sw_validate_materialized_modules(net, err));
     if (options->comm != NULL)
-        return fill_parts(net, weights, kernel, err);
-    return fill(net, weights, options->trains, kernel, err);
+        return sw_apply_fill(net, &reader, err);
+    for (uint32_t i = 0; i < net->n_parameters; i++)
+        SW_TRY(fill(net, i, weights, options->trains, &reader, err));
+    return SW_OK;
 }
 
 /* The plan made real on all ranks, or on none, and what crosses ranks inside of modules bound. */

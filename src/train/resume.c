@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apply/applied.h"
+#include "apply/load.h"
 #include "base/alloc.h"
 #include "base/status.h"
-#include "train/local.h"
 #include "train/save.h"
 #include "train/state.h"
 
@@ -42,81 +41,34 @@ static sw_status check_run(const sw_trainer *trainer, const sw_train_state *foun
     return SW_OK;
 }
 
-/* What is wrong with the moment of a parameter; NULL: nothing. */
-static const char *what_is_wrong(bool is_there, const sw_weight *weight, const sw_trained *param)
+/* One moment of parameter `i` of the net, as far as it is here. */
+static sw_status take_moment(const sw_trainer *trainer, uint32_t i, const sw_local_reader *reader,
+                             const char *prefix, sw_dtype dtype, void *to, sw_error *err)
 {
-    if (!is_there)
-        return "is missing";
-    if (weight->n_elems != param->n_elems)
-        return "has another shape than its parameter";
-    return sw_weight_is_readable(weight->dtype, param->storage->dtype) ? NULL
-                                                                       : "is of a type that is no float";
-}
-
-static sw_status take_moment(const sw_trainer *trainer, const sw_weights *checkpoint, const char *prefix,
-                             const sw_trained *param, void *to, sw_error *err)
-{
-    const char *path = sw_weights_path(checkpoint);
-    size_t capacity = strlen(prefix) + strlen(param->fqn) + 1;
-    char *name SW_AUTO(drop_text) = sw_alloc(capacity);
-    sw_weight weight = {0};
-    bool is_there = false;
-
-    if (name == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", path);
-    (void)snprintf(name, capacity, "%s%s", prefix, param->fqn);
-    SW_TRY(sw_weights_find(checkpoint, name, &weight, &is_there, err));
-    const char *wrong = what_is_wrong(is_there, &weight, param);
-    if (wrong != NULL)
-        return SW_FAIL(err, SW_E_FORMAT, begin_anew, "%.200s: %.300s %s", path, name, wrong);
-    sw_weight_read(&weight, trainer->kernel, param->storage->dtype, to);
-    return SW_OK;
-}
-
-static void drop_reader(sw_local_reader **reader)
-{
-    sw_local_reader_destroy(*reader);
-}
-
-static sw_status take_part(sw_local_reader *reader, const sw_applied_parameter *p, const char *prefix,
-                           const sw_trained *param, void *to, sw_error *err)
-{
-    size_t capacity = strlen(prefix) + strlen(param->fqn) + 1;
+    const char *fqn = trainer->net->parameters[i].fqn;
+    size_t capacity = strlen(prefix) + strlen(fqn) + 1;
     char *name SW_AUTO(drop_text) = sw_alloc(capacity);
 
     if (name == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%.300s: no memory", param->fqn);
-    (void)snprintf(name, capacity, "%s%s", prefix, param->fqn);
-    return sw_local_read(reader, &p->layout, p->at, name, param->storage->dtype, to, err);
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%.300s: no memory", fqn);
+    (void)snprintf(name, capacity, "%s%s", prefix, fqn);
+    return sw_apply_read(trainer->net, i, reader, name, dtype, to, err);
 }
 
-/* Moments of this rank's parts; the list has the parameters that are trained, in the net's order. */
-static sw_status take_parts(const sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
+/* The list has the parameters that are trained, in the net's order. */
+static sw_status take_moments(const sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
 {
-    sw_local_reader *reader SW_AUTO(drop_reader) = NULL;
+    const sw_local_reader reader = {checkpoint->files, trainer->kernel};
     const sw_net *net = trainer->net;
     const sw_trained *param = trainer->list.params;
 
-    SW_TRY(sw_local_reader_create(&reader, checkpoint, trainer->kernel, err));
     for (uint32_t i = 0; i < net->n_parameters; i++) {
-        const sw_applied_parameter *p = sw_applied_parameter_at(net, i);
         if (net->parameters[i].is_frozen)
             continue;
-        if (!p->is_elsewhere) {
-            SW_TRY(take_part(reader, p, SW_STATE_FIRST_MOMENT, param, param->m, err));
-            SW_TRY(take_part(reader, p, SW_STATE_SECOND_MOMENT, param, param->v, err));
-        }
+        sw_dtype dtype = param->storage->dtype;
+        SW_TRY(take_moment(trainer, i, &reader, SW_STATE_FIRST_MOMENT, dtype, param->m, err));
+        SW_TRY(take_moment(trainer, i, &reader, SW_STATE_SECOND_MOMENT, dtype, param->v, err));
         param++;
-    }
-    return SW_OK;
-}
-
-static sw_status take_wholes(const sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
-{
-    for (size_t i = 0; i < trainer->list.n_params; i++) {
-        const sw_trained *param = &trainer->list.params[i];
-        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_FIRST_MOMENT, param, param->m, err));
-        SW_TRY(take_moment(trainer, checkpoint, SW_STATE_SECOND_MOMENT, param, param->v, err));
     }
     return SW_OK;
 }
@@ -136,7 +88,7 @@ static sw_status resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_er
         return status;
     }
     SW_TRY(check_run(trainer, &state, path, err));
-    SW_TRY((trainer->ranks.comm == NULL ? take_wholes : take_parts)(trainer, checkpoint, err));
+    SW_TRY(take_moments(trainer, checkpoint, err));
     trainer->n_done = state.step;
     trainer->position = state.position;
     return SW_OK;

@@ -1,6 +1,7 @@
 /*
- * The tensors of a Hugging Face checkpoint by name, optimizer state included: where their bytes lie in the
- * mapped files, and those as floats. Nothing of nets is known here.
+ * A checkpoint that nets are loaded from, a Hugging Face folder or a sharded one of whatever mesh: its model,
+ * and its tensors by name, optimizer state included, where their bytes lie in the mapped files. Nothing of
+ * nets is known here.
  */
 #ifndef SW_TRAIN_WEIGHTS_H
 #define SW_TRAIN_WEIGHTS_H
@@ -8,23 +9,18 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 
-/* What checkpoint/store.h has; writers of checkpoints carry its small files along. */
+/* Of src/checkpoint; writers of checkpoints carry the small files of a store along. */
 struct sw_store;
+struct sw_mapped;
 
 typedef struct sw_weights {
     sw_model *model;
     struct sw_store *store;
-    sw_file_map *maps; /* of the store's files; NULL once unmapped */
-} sw_weights;          /* all zero is none */
+    struct sw_mapped *files; /* NULL once unmapped */
+} sw_weights;                /* all zero is none */
 
-/* SW_E_FORMAT: a sharded folder, or what sw_model_open() refuses. */
+/* Failures of sw_checkpoint_model(). No tensor's bytes are looked at. */
 sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err);
-
-/*
- * For ranks that each read their part (train/local.h): a sharded folder too; nothing is mapped, so that
- * sw_weights_find() finds nothing. SW_E_FORMAT: what sw_checkpoint_model() refuses.
- */
-sw_status sw_weights_open_parts(sw_weights *out, const char *path, sw_error *err);
 void sw_weights_close(sw_weights *weights);
 
 /* What was read is no longer needed: files can go. */
@@ -41,10 +37,10 @@ typedef struct sw_weight {
     sw_dtype dtype;
     const char *dtype_word; /* as its file has it */
     uint64_t n_elems;
-    const uint8_t *bytes; /* all of them are there; at no particular alignment */
+    const uint8_t *bytes; /* all of them are there; at no particular alignment; NULL: in parts */
 } sw_weight;
 
-/* *out gets the tensor of that name; *is_there false: there is none. SW_E_IO: its file has changed. */
+/* *out gets the tensor of that name; *is_there false: there is none. Failures of sw_mapped_lend(). */
 sw_status sw_weights_find(const sw_weights *weights, const char *name, sw_weight *out, bool *is_there,
                           sw_error *err);
 

@@ -5,6 +5,8 @@
 #include "apply/load.h"
 #include "apply/parts.h"
 #include "net_case.h"
+#include "scratch.h"
+#include "shardwright/checkpoint.h"
 
 static sw_mesh *mesh;
 static sw_comm *comm;
@@ -90,6 +92,92 @@ static void each_rank_reads_its_bytes_and_no_others(void **state)
     }
 }
 
+/* ---- sharded folders ---- */
+
+/* A copy of this rank's own, of a mesh of its own. */
+static void shard(const char *name, const char *axes, uint32_t ep)
+{
+    sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
+    sw_mesh *of = NULL;
+    sw_plan *by = NULL;
+    sw_model *from = NULL;
+    sw_error err = {0};
+
+    options.no_sync = true;
+    (void)snprintf(folder, sizeof folder, "%s/tests/parity/data/%s", SW_SOURCE_DIR, name);
+    scratch_remove("sharded");
+    if (sw_mesh_create(&of, axes, ep, &err) != SW_OK || sw_model_open(&from, folder, &err) != SW_OK ||
+        sw_plan_create(&by, from, of, NULL, &err) != SW_OK ||
+        sw_checkpoint_shard(folder, by, scratch("sharded"), &options, NULL, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    sw_plan_destroy(by);
+    sw_model_close(from);
+    sw_mesh_destroy(of);
+}
+
+static void loads_sharded(const char *name, const char *of, uint32_t ep_of, const char *axes, uint32_t ep)
+{
+    uint64_t n_bytes = 0;
+    sw_error err = {0};
+
+    print_message("    %s cut over %s, ep=%u, on %s, ep=%u\n", name, of, ep_of, axes, ep);
+    shard(name, of, ep_of);
+    open_net(name, axes, ep, SW_DTYPE_F32);
+    if (sw_apply_load(net, scratch("sharded"), kernel, &n_bytes, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    assert_int_equal(n_bytes, compare(SW_DTYPE_F32));
+    close_net();
+}
+
+static void shards_of_any_mesh_are_read_on_any_other_and_no_byte_too_many(void **state)
+{
+    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    (void)scratch_setup(state);
+    if (sw_test_ranks() == 2) {
+        loads_sharded("llama", "tp=2", 0, "tp=2", 0);
+        loads_sharded("gpt2", "tp=2", 0, "cp=2", 0);
+        loads_sharded("llama", "pp=2", 0, "tp=2", 0);
+        loads_sharded("mixtral", "tp=2", 2, "ep=2", 0);
+        loads_sharded("mixtral", "ep=3", 0, "tp=2", 2);
+    } else {
+        loads_sharded("llama", "tp=2", 0, "cp=2,tp=2", 0);
+        loads_sharded("gpt_oss", "ep=2", 0, "dp=2,cp=2", 2);
+    }
+    (void)scratch_teardown(state);
+}
+
+static void a_shard_that_is_damaged_on_one_rank_is_named_on_all(void **state)
+{
+    static const char name[] = "sharded/dense-pp0-tp1.safetensors";
+    sw_error err = {0};
+
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    (void)scratch_setup(state);
+    shard("llama", "tp=2", 0);
+    if (sw_test_rank() == 1) {
+        sw_buffer file = scratch_read(name);
+        uint64_t header = 0;
+        memcpy(&header, file.bytes, sizeof header);
+        file.bytes[sizeof header + header] ^= 1; /* of the first tensor, which is cut */
+        scratch_bytes(name, file.bytes, file.length);
+        sw_buffer_clear(&file);
+    }
+    open_net("llama", "tp=2", 0, SW_DTYPE_F32);
+    assert_int_equal(sw_apply_load(net, scratch("sharded"), kernel, NULL, &err), SW_E_FORMAT);
+    if (strstr(err.what, name) == NULL || strstr(err.what, "has not the checksum") == NULL)
+        fail_msg("%s", err.what);
+    if (sw_test_rank() == 0)
+        scratch_remove(name);
+    assert_int_equal(sw_apply_load(net, scratch("sharded"), kernel, NULL, &err), SW_E_FORMAT);
+    if (strstr(err.what, name) == NULL)
+        fail_msg("%s", err.what);
+    assert_int_equal(err.rank, 0);
+    close_net();
+    (void)scratch_teardown(state);
+}
+
+/* ---- refusals ---- */
+
 static void a_folder_of_another_model_fails_on_all_ranks_with_one_message(void **state)
 {
     char other[512];
@@ -102,11 +190,12 @@ static void a_folder_of_another_model_fails_on_all_ranks_with_one_message(void *
     /* Only the last rank has it: the others must not go on. */
     const char *path = sw_test_rank() == sw_test_ranks() - 1 ? other : folder;
     assert_int_equal(sw_apply_load(net, path, kernel, NULL, &err), SW_E_FORMAT);
-    if (strstr(err.what, "no tensor model.embed_tokens.weight") == NULL)
+    if (strstr(err.what, "gpt2: model.embed_tokens.weight is missing") == NULL)
         fail_msg("%s", err.what);
     (void)snprintf(other, sizeof other, "%s/tests/parity/data/granite", SW_SOURCE_DIR);
     assert_int_equal(sw_apply_load(net, other, kernel, NULL, &err), SW_E_FORMAT);
-    if (strstr(err.what, "another shape than the model's") == NULL && strstr(err.what, "no tensor") == NULL)
+    if (strstr(err.what, "has another shape than its parameter") == NULL &&
+        strstr(err.what, "is missing") == NULL)
         fail_msg("%s", err.what);
     close_net();
 }
@@ -130,6 +219,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rank_reads_its_bytes_and_no_others),
+        cmocka_unit_test(shards_of_any_mesh_are_read_on_any_other_and_no_byte_too_many),
+        cmocka_unit_test(a_shard_that_is_damaged_on_one_rank_is_named_on_all),
         cmocka_unit_test(a_folder_of_another_model_fails_on_all_ranks_with_one_message),
         cmocka_unit_test(a_net_without_memory_is_not_loaded),
     };

@@ -51,7 +51,7 @@ static void open_net(bench *b, const char *path, const char *axes, uint32_t ep, 
         options.no_sequence_parallel = true;
         train_must(sw_mesh_create(&b->mesh, axes, ep, &err), &err);
         train_must(sw_comm_create(&b->comm, b->mesh, NULL, &err), &err);
-        train_must(sw_weights_open_parts(&b->weights, path, &err), &err);
+        train_must(sw_weights_open(&b->weights, path, &err), &err);
         train_must(sw_plan_create(&b->plan, b->weights.model, b->mesh, &options, &err), &err);
         load.plan = b->plan;
         load.comm = b->comm;

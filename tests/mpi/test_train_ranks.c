@@ -83,7 +83,7 @@ static void open_net(bench *b, const char *folder, const spread *how, sw_dtype d
         options.loss_parallel = how->loss_parallel;
         must(sw_mesh_create(&b->mesh, how->axes, how->ep, &err), &err);
         must(sw_comm_create(&b->comm, b->mesh, NULL, &err), &err);
-        must(sw_weights_open_parts(&b->weights, path, &err), &err);
+        must(sw_weights_open(&b->weights, path, &err), &err);
         must(sw_plan_create(&b->plan, b->weights.model, b->mesh, &options, &err), &err);
         load.plan = b->plan;
         load.comm = b->comm;

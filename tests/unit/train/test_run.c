@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "shardwright/checkpoint.h"
@@ -70,7 +71,8 @@ static void a_folder_without_weights_is_refused(void **state)
     expect_no_load(SW_E_FORMAT, "names and shapes only, without data");
 }
 
-static void a_sharded_folder_is_refused_by_what_it_is(void **state)
+/* "model" becomes a folder of the shards of two ranks. */
+static void shard_model(void)
 {
     sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
     sw_model *model = NULL;
@@ -78,7 +80,6 @@ static void a_sharded_folder_is_refused_by_what_it_is(void **state)
     sw_plan *plan = NULL;
     sw_error err = {0};
 
-    (void)state;
     options.no_sync = true;
     train_must(sw_model_open(&model, scratch("model"), &err), &err);
     train_must(sw_mesh_create(&mesh, "tp=2", 0, &err), &err);
@@ -89,7 +90,47 @@ static void a_sharded_folder_is_refused_by_what_it_is(void **state)
     sw_model_close(model);
     scratch_remove("model");
     assert_int_equal(rename(scratch("sharded"), scratch("model")), 0);
-    expect_no_load(SW_E_FORMAT, "is a sharded folder; one rank runs a Hugging Face folder");
+}
+
+/* The sum over all parameters, each element weighed by its place. */
+static double sum_of(const bench *b)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < b->net->n_parameters; i++) {
+        const float *values = sw_tensor_data(b->net->parameters[i].tensor);
+        for (uint64_t e = 0; e < sw_parameter_elems(&b->net->parameters[i]); e++)
+            sum += (double)values[e] * (double)(1 + (e + i) % 1009);
+    }
+    return sum;
+}
+
+static void a_sharded_folder_is_the_net_of_the_folder_that_it_was_made_of(void **state)
+{
+    bench b = bench_of(SW_DTYPE_F32);
+    double wanted = sum_of(&b);
+
+    (void)state;
+    drop(&b);
+    shard_model();
+    b = bench_of(SW_DTYPE_F32);
+    assert_true(sum_of(&b) == wanted);
+    drop(&b);
+}
+
+static void a_sharded_folder_that_is_damaged_or_lacks_a_file_is_refused_by_it(void **state)
+{
+    (void)state;
+    shard_model();
+    sw_buffer file = scratch_read("model/dense-pp0-tp1.safetensors");
+    uint64_t header = 0;
+    memcpy(&header, file.bytes, sizeof header);
+    file.bytes[sizeof header + header] ^= 1; /* of the first tensor, which is cut */
+    scratch_bytes("model/dense-pp0-tp1.safetensors", file.bytes, file.length);
+    sw_buffer_clear(&file);
+    expect_no_load(SW_E_FORMAT, "dense-pp0-tp1.safetensors: tensor '");
+    scratch_remove("model/dense-pp0-tp1.safetensors");
+    expect_no_load(SW_E_FORMAT, "dense-pp0-tp1.safetensors");
 }
 
 static void every_tensor_that_does_not_fit_is_reported(void **state)
@@ -128,27 +169,34 @@ static void a_file_that_is_cut_while_it_is_read_is_an_error(void **state)
     (void)state;
     train_must(sw_kernel_create(&kernel, 1, SW_KERNEL_BEST, &err), &err);
     train_must(sw_weights_open(&weights, scratch("model"), &err), &err);
-    weights.maps[0].n_bytes -= 4; /* as if it had been shorter when it was mapped */
+    assert_int_equal(truncate(scratch("model/model.safetensors"), 100), 0);
     assert_int_equal(sw_load(&net, &weights, &options, kernel, &err), SW_E_IO);
-    assert_non_null(strstr(err.what, "model.safetensors: changed while it was read"));
-    weights.maps[0].n_bytes += 4;
+    assert_non_null(strstr(err.what, "model.safetensors: has 100 bytes now, it had "));
     sw_weights_close(&weights);
     sw_kernel_destroy(kernel);
+}
+
+/* Is it the file that a parameter lies in? */
+static bool is_in_file(const bench *b, const char *fqn)
+{
+    sw_weight weight = {0};
+    bool is_there = false;
+    sw_error err = {0};
+
+    train_must(sw_weights_find(&b->weights, fqn, &weight, &is_there, &err), &err);
+    assert_true(is_there);
+    return weight.bytes == sw_tensor_data(sw_net_parameter(b->net, fqn)->tensor);
 }
 
 static void weights_are_used_where_they_are_unless_they_must_be_converted(void **state)
 {
     bench b = bench_of(SW_DTYPE_F32);
-    const sw_parameter *p = sw_net_parameter(b.net, "model.layers.0.mlp.up_proj.weight");
-    const uint8_t *at = sw_tensor_data(p->tensor);
 
     (void)state;
-    assert_true(at > b.weights.maps[0].bytes && at < b.weights.maps[0].bytes + b.weights.maps[0].n_bytes);
+    assert_true(is_in_file(&b, "model.layers.0.mlp.up_proj.weight"));
     drop(&b);
     b = bench_of(SW_DTYPE_F64);
-    p = sw_net_parameter(b.net, "model.layers.0.mlp.up_proj.weight");
-    at = sw_tensor_data(p->tensor);
-    assert_false(at > b.weights.maps[0].bytes && at < b.weights.maps[0].bytes + b.weights.maps[0].n_bytes);
+    assert_false(is_in_file(&b, "model.layers.0.mlp.up_proj.weight"));
     drop(&b);
 }
 
@@ -453,7 +501,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_model, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_folder_without_weights_is_refused),
-        TEST(a_sharded_folder_is_refused_by_what_it_is),
+        TEST(a_sharded_folder_is_the_net_of_the_folder_that_it_was_made_of),
+        TEST(a_sharded_folder_that_is_damaged_or_lacks_a_file_is_refused_by_it),
         TEST(every_tensor_that_does_not_fit_is_reported),
         TEST(a_file_that_is_cut_while_it_is_read_is_an_error),
         TEST(weights_are_used_where_they_are_unless_they_must_be_converted),

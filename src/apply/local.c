@@ -1,50 +1,40 @@
-/* Parts of tensors into memory (train/local.h): the rows of a layout are the ranges of a part. */
-#include "train/local.h"
+/* Parts of tensors into memory (apply/local.h): the rows of a layout are the ranges of a part. */
+#include "apply/local.h"
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/status.h"
-#include "checkpoint/copy_fill.h"
+#include "checkpoint/mapped.h"
 #include "dtensor/share.h"
+#include "kernel/read_floats.h"
 
-struct sw_local_reader {
-    sw_copy_filler filler;
-    const sw_store *store;
-    const sw_kernel *kernel;
-};
-
-sw_status sw_local_reader_create(sw_local_reader **out, const sw_weights *weights, const sw_kernel *kernel,
-                                 sw_error *err)
+sw_status sw_local_open(sw_local_files *out, const char *path, sw_error *err)
 {
-    sw_local_reader *reader = sw_alloc_zero(1, sizeof *reader);
-
-    *out = NULL;
-    if (reader == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to read a checkpoint");
-    sw_status status = sw_copy_filler_init(&reader->filler, weights->store, sw_file_slots(1), err);
-    if (status != SW_OK) {
-        sw_free(reader);
-        return status;
-    }
-    reader->filler.is_checking = true;
-    reader->store = weights->store;
-    reader->kernel = kernel;
-    *out = reader;
-    return SW_OK;
+    *out = (sw_local_files){NULL};
+    SW_TRY(sw_store_open(&out->store, path, NULL, err));
+    sw_status status = sw_mapped_create(&out->files, out->store, err);
+    if (status != SW_OK)
+        sw_local_close(out);
+    return status;
 }
 
-void sw_local_reader_destroy(sw_local_reader *reader)
+uint64_t sw_local_bytes_read(const sw_local_files *files)
 {
-    if (reader != NULL)
-        sw_copy_filler_clear(&reader->filler);
-    sw_free(reader);
+    return files->files == NULL ? 0 : files->files->bytes_read;
+}
+
+void sw_local_close(sw_local_files *files)
+{
+    sw_mapped_destroy(files->files);
+    sw_store_close(files->store);
+    *files = (sw_local_files){NULL};
 }
 
 static sw_status find(const sw_local_reader *reader, const sw_tensor_layout *layout, const char *name,
                       sw_dtype dtype, const sw_store_tensor **out, sw_error *err)
 {
-    const sw_store_tensor *t = sw_store_find(reader->store, name, strlen(name));
+    const sw_store *store = reader->files->store;
+    const sw_store_tensor *t = sw_store_find(store, name, strlen(name));
     const char *wrong = NULL;
 
     if (t == NULL)
@@ -52,12 +42,12 @@ static sw_status find(const sw_local_reader *reader, const sw_tensor_layout *lay
     else if (t->shape->n_dims != layout->n_dims ||
              memcmp(t->shape->dims, layout->dims, layout->n_dims * sizeof *layout->dims) != 0)
         wrong = "has another shape than its parameter";
-    else if (!sw_weight_is_readable(t->dtype, dtype))
+    else if (!sw_can_read_floats(t->dtype, dtype))
         wrong = "is of a type that is no float";
     *out = t;
     return wrong == NULL ? SW_OK
                          : SW_FAIL(err, SW_E_FORMAT, "take the checkpoint of this model", "%.200s: %.300s %s",
-                                   reader->store->path, name, wrong);
+                                   store->path, name, wrong);
 }
 
 static sw_status make_part(sw_part *out, const sw_tensor_layout *layout, sw_grid_coord at, sw_arena *arena,
@@ -77,31 +67,19 @@ static sw_status make_part(sw_part *out, const sw_tensor_layout *layout, sw_grid
     return SW_OK;
 }
 
-static sw_status append(void *user, const void *bytes, size_t n_bytes, sw_error *err)
-{
-    uint8_t **to = user;
-
-    (void)err;
-    memcpy(*to, bytes, n_bytes);
-    *to += n_bytes;
-    return SW_OK;
-}
-
-static sw_status read_part(sw_local_reader *reader, const sw_store_tensor *t, const sw_part *part,
+static sw_status read_part(const sw_local_reader *reader, const sw_store_tensor *t, const sw_part *part,
                            sw_arena *arena, sw_dtype dtype, void *to, sw_error *err)
 {
     uint64_t n = sw_part_elems(part);
-    uint64_t n_bytes = n * (sw_dtype_bits(t->dtype) / 8);
-    uint8_t *raw = t->dtype == dtype ? to : sw_arena_alloc(arena, n_bytes);
-    uint8_t *end = raw;
+    void *raw = NULL;
 
+    if (t->dtype == dtype)
+        return sw_mapped_take(reader->files, t, part, to, err);
+    raw = sw_arena_alloc(arena, n * (sw_dtype_bits(t->dtype) / 8));
     if (raw == NULL)
         return sw_arena_fail(arena, t->name, err);
-    const sw_copy_request request = {.part = part, .n_bytes = n_bytes, .sink = append, .user = &end};
-    SW_TRY(sw_copy_fill(&reader->filler, t, &request, 1, err));
-    const sw_weight weight = {t->name, t->dtype, t->dtype_word, n, raw};
-    if (t->dtype != dtype)
-        sw_weight_read(&weight, reader->kernel, dtype, to);
+    SW_TRY(sw_mapped_take(reader->files, t, part, raw, err));
+    sw_kernel_read_floats(reader->kernel, t->dtype, raw, dtype, to, n);
     return SW_OK;
 }
 
@@ -110,7 +88,7 @@ static void drop_arena(sw_arena **arena)
     sw_arena_destroy(*arena);
 }
 
-sw_status sw_local_read(sw_local_reader *reader, const sw_tensor_layout *layout, sw_grid_coord at,
+sw_status sw_local_read(const sw_local_reader *reader, const sw_tensor_layout *layout, sw_grid_coord at,
                         const char *name, sw_dtype dtype, void *to, sw_error *err)
 {
     sw_arena *arena SW_AUTO(drop_arena) = sw_arena_create(0);
@@ -122,4 +100,14 @@ sw_status sw_local_read(sw_local_reader *reader, const sw_tensor_layout *layout,
     SW_TRY(find(reader, layout, name, dtype, &tensor, err));
     SW_TRY(make_part(&part, layout, at, arena, err));
     return sw_part_elems(&part) == 0 ? SW_OK : read_part(reader, tensor, &part, arena, dtype, to, err);
+}
+
+sw_status sw_local_read_whole(const sw_local_reader *reader, uint32_t n_dims, const uint64_t *dims,
+                              const char *name, sw_dtype dtype, void *to, sw_error *err)
+{
+    const sw_grid alone = {.n_axes = 0};
+    sw_tensor_layout layout;
+
+    SW_TRY(sw_tensor_layout_make(&layout, &alone, n_dims, dims, NULL, err));
+    return sw_local_read(reader, &layout, (sw_grid_coord){{0}}, name, dtype, to, err);
 }
