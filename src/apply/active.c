@@ -100,3 +100,13 @@ uint32_t sw_active_axis(const sw_grid *grid, sw_axis axis)
     }
     return 0;
 }
+
+const sw_group *sw_active_group(const sw_active *active, sw_axis axis)
+{
+    static const sw_group_kind kind_of[SW_AXIS_COUNT_] = {
+        [SW_AXIS_PP] = SW_GROUP_PP, [SW_AXIS_DP] = SW_GROUP_DP, [SW_AXIS_CP] = SW_GROUP_CP,
+        [SW_AXIS_EP] = SW_GROUP_EP, [SW_AXIS_TP] = SW_GROUP_TP, [SW_AXIS_EDP] = SW_GROUP_EDP,
+    };
+
+    return sw_comm_group(active->comm, kind_of[axis]);
+}

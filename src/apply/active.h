@@ -28,4 +28,7 @@ void sw_active_places(const sw_grid *grid, const sw_places *places, sw_placement
 /* The bit of an axis of the grid; 0: it has one rank. */
 uint32_t sw_active_axis(const sw_grid *grid, sw_axis axis);
 
+/* The ranks of an axis, those of experts too. */
+const sw_group *sw_active_group(const sw_active *active, sw_axis axis);
+
 #endif

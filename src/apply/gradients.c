@@ -12,11 +12,6 @@
 #include "mesh/shard.h"
 #include "parallel/owned.h"
 
-static const sw_group_kind kind_of[SW_AXIS_COUNT_] = {
-    [SW_AXIS_PP] = SW_GROUP_PP, [SW_AXIS_DP] = SW_GROUP_DP, [SW_AXIS_CP] = SW_GROUP_CP,
-    [SW_AXIS_EP] = SW_GROUP_EP, [SW_AXIS_TP] = SW_GROUP_TP, [SW_AXIS_EDP] = SW_GROUP_EDP,
-};
-
 typedef struct listing {
     sw_applied *applied;
     sw_gradient *list;
@@ -34,7 +29,7 @@ static sw_status add_sums(const listing *l, const sw_facts *facts, bool are_repl
 
     for (uint32_t i = 0; i < facts->grad.n; i++) {
         const sw_grad_sum *sum = &facts->grad.sums[i];
-        const sw_group *group = sw_comm_group(comm, kind_of[sum->axis]);
+        const sw_group *group = sw_active_group(&l->applied->active, sum->axis);
         if (sum->group > 0 && !are_replicas)
             continue;
         if (sum->group > 0 && sum->group < group->size)

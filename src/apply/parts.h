@@ -4,6 +4,10 @@
 
 #include "apply/applied.h"
 
+/* The elements at `at` of a tensor that is laid out so, with elements of `width` bytes. SW_E_NO_MEMORY. */
+sw_status sw_layout_take(const sw_tensor_layout *layout, sw_grid_coord at, const void *whole, size_t width,
+                         void *part, sw_error *err);
+
 /*
  * Copy this rank's part out of a whole parameter, row-major with elements of `width` bytes, or its part into
  * one. SW_E_NO_MEMORY.

@@ -1,0 +1,464 @@
+/* The order of a check (apply/check.h), its bars, and its verdict. */
+#include "apply/check.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apply/checking.h"
+#include "base/status.h"
+#include "checkpoint/random.h"
+#include "comm/collective.h"
+#include "kernel/scalar.h"
+#include "plan/plan_data.h"
+
+/* How many times farther than one rank in F32 from one in F64 rounding may reach: sums of the ranks are added
+ * in another order, and the largest of two sets of errors are compared. */
+enum { FARTHER = 16 };
+
+/* Of a gradient that is nothing beside others, differences are relative to a little of the largest. */
+static const double LITTLE = 1e-3;
+
+const char *sw_checked_kind_name(sw_checked_kind kind)
+{
+    static const char *const names[SW_CHECKED_KIND_COUNT_] = {"output", "loss", "gradient", "gradient norm"};
+    return kind < 0 || kind >= SW_CHECKED_KIND_COUNT_ ? NULL : names[kind];
+}
+
+const char *sw_check_mode_name(sw_check_mode mode)
+{
+    static const char *const names[SW_CHECK_MODE_COUNT_] = {"validate", "production"};
+    return mode < 0 || mode >= SW_CHECK_MODE_COUNT_ ? NULL : names[mode];
+}
+
+const char *sw_check_verdict_name(sw_check_verdict verdict)
+{
+    static const char *const names[SW_CHECK_VERDICT_COUNT_] = {"equal", "rounding", "bug"};
+    return verdict < 0 || verdict >= SW_CHECK_VERDICT_COUNT_ ? NULL : names[verdict];
+}
+
+static double size_of(double x)
+{
+    return x < 0 ? -x : x;
+}
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- the batch ---- */
+
+/* Sizes are those of the net; it has no memory yet. */
+static sw_status read_sizes(sw_checking *c, uint64_t *vocab, sw_error *err)
+{
+    sw_net *net = NULL;
+    uint64_t wanted = c->options->n_tokens;
+
+    SW_TRY(sw_net_create(&net, c->model, &(sw_net_options){.dtype = SW_DTYPE_F32}, err));
+    uint64_t most = net->settings.n_positions == 0 ? INT32_MAX : net->settings.n_positions;
+    *vocab = net->settings.vocab;
+    sw_net_destroy(net);
+    c->n_tokens = wanted > 0 ? wanted : most < SW_CHECK_USUAL_TOKENS ? most : SW_CHECK_USUAL_TOKENS;
+    if (c->n_tokens < 2 || c->n_tokens > most)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give from 2 to as many as the model has positions",
+                       "sequences of %" PRIu64 " tokens, the model has %" PRIu64 " positions", c->n_tokens,
+                       most);
+    return SW_OK;
+}
+
+/* Some labels count nothing, so that ranks count differently. */
+static void draw(sw_checking *c, uint64_t vocab)
+{
+    const sw_random random = sw_random_of(c->options->seed, "tokens", 6);
+    uint64_t n_counted = 0;
+
+    for (uint64_t i = 0; i < c->n_rows * c->n_tokens; i++) {
+        uint64_t at = i % c->n_tokens;
+        uint64_t bits = 0;
+        sw_random_bits(&random, i, 1, &bits);
+        c->ids[i] = (int32_t)((bits >> 8) % vocab);
+        c->labels[i] = at > 1 && (bits & 7) == 0 ? -1 : c->ids[i];
+        n_counted += at > 0 && c->labels[i] >= 0;
+    }
+    c->factor = 1.0 / (double)n_counted;
+}
+
+static sw_status make_batch(sw_checking *c, sw_error *err)
+{
+    uint64_t vocab = 0;
+
+    SW_TRY(read_sizes(c, &vocab, err));
+    c->n_rows = c->options->n_rows * sw_mesh_axis_size(c->plan->mesh, SW_AXIS_DP);
+    if (c->n_rows == 0 || c->n_rows > UINT32_MAX)
+        return SW_FAIL(err, SW_E_ARGUMENT, "give at least one", "%" PRIu64 " sequences", c->n_rows);
+    c->ids = sw_arena_zero(c->arena, c->n_rows * c->n_tokens, sizeof *c->ids);
+    c->labels = sw_arena_zero(c->arena, c->n_rows * c->n_tokens, sizeof *c->labels);
+    if (c->ids == NULL || c->labels == NULL)
+        return sw_arena_fail(c->arena, "random tokens", err);
+    draw(c, vocab);
+    return sw_sequence_make(&c->sequence, c->n_tokens, sw_mesh_axis_size(c->plan->mesh, SW_AXIS_CP),
+                            c->options->order, err);
+}
+
+/* ---- how far rounding reaches ---- */
+
+/* What is measured on the first rank, for each thing that is checked. */
+typedef struct measures {
+    const sw_trace *exact; /* in F64 */
+    const sw_trace *near;  /* in F32 */
+    double largest;        /* of all gradients */
+    double noise;          /* of the outputs so far */
+} measures;
+
+static double largest_of(const sw_traced *x)
+{
+    double most = 0;
+
+    for (uint64_t i = 0; i < x->n_elems; i++) {
+        if (!(size_of(x->values[i]) <= most)) /* NaN stays */
+            most = size_of(x->values[i]);
+    }
+    return most;
+}
+
+static double distance_of(const sw_traced *a, const sw_traced *b)
+{
+    double most = 0;
+
+    for (uint64_t i = 0; i < a->n_elems; i++)
+        most = greater(most, size_of(a->values[i] - b->values[i]));
+    return most;
+}
+
+/* At least the last unit counts, and the upper half of all digits is never rounding. */
+static double bar_of(const sw_checking *c, double noise)
+{
+    bool is_double = c->options->dtype == SW_DTYPE_F64;
+    double unit = is_double ? DBL_EPSILON : (double)FLT_EPSILON;
+    double bar = FARTHER * greater(noise / (double)FLT_EPSILON, 1) * unit;
+    double most = sw_square_root(unit);
+
+    return bar < most ? bar : most;
+}
+
+static sw_status measure_output(const sw_checking *c, measures *m, uint32_t i, sw_error *err)
+{
+    const sw_traced *exact = &m->exact->outputs[i];
+    double scale = largest_of(exact);
+
+    if (scale - scale != 0 ||
+        largest_of(&m->near->outputs[i]) - scale != largest_of(&m->near->outputs[i]) - scale)
+        return SW_FAIL(err, SW_E_FORMAT, "look at the weights with `shardwright-mpi eval`",
+                       "%s gives numbers on one rank that are not finite", exact->fqn);
+    c->scale[i] = greater(scale, DBL_MIN);
+    m->noise = greater(m->noise, distance_of(exact, &m->near->outputs[i]) / c->scale[i]);
+    c->bar[i] = bar_of(c, m->noise);
+    return SW_OK;
+}
+
+static void measure_gradient(const sw_checking *c, const measures *m, uint32_t i, uint32_t at)
+{
+    const sw_traced *exact = &m->exact->gradients[i];
+
+    c->scale[at] = greater(greater(largest_of(exact), LITTLE * m->largest), DBL_MIN);
+    c->bar[at] = bar_of(c, greater(m->noise, distance_of(exact, &m->near->gradients[i]) / c->scale[at]));
+}
+
+static void measure_number(const sw_checking *c, const measures *m, double exact, double near, uint32_t at)
+{
+    c->scale[at] = greater(size_of(exact), DBL_MIN);
+    c->bar[at] = bar_of(c, greater(m->noise, size_of(exact - near) / c->scale[at]));
+}
+
+static sw_status measure(sw_checking *c, measures *m, sw_error *err)
+{
+    const uint32_t n = m->exact->n_outputs;
+    const uint32_t n_gradients = m->exact->n_gradients;
+
+    for (uint32_t i = 0; i < n; i++)
+        SW_TRY(measure_output(c, m, i, err));
+    measure_number(c, m, m->exact->loss, m->near->loss, n);
+    for (uint32_t i = 0; i < n_gradients; i++)
+        m->largest = greater(m->largest, largest_of(&m->exact->gradients[i]));
+    for (uint32_t i = 0; i < n_gradients; i++) /* the last first, as the backward goes */
+        measure_gradient(c, m, i, n + n_gradients - i);
+    double exact = sw_square_root(m->exact->square);
+    measure_number(c, m, exact, sw_square_root(m->near->square), n + 1 + n_gradients);
+    if (exact - exact != 0)
+        return SW_FAIL(err, SW_E_FORMAT, "look at the weights with `shardwright-mpi eval`",
+                       "gradients on one rank are not finite");
+    return SW_OK;
+}
+
+/* ---- one rank ---- */
+
+static sw_status make_room(sw_checking *c, uint32_t n, sw_error *err)
+{
+    c->scale = sw_arena_zero(c->arena, n, sizeof *c->scale);
+    c->bar = sw_arena_zero(c->arena, n, sizeof *c->bar);
+    return c->scale == NULL || c->bar == NULL ? sw_arena_fail(c->arena, "what is measured", err) : SW_OK;
+}
+
+/* In F64 and in F32; that of the wanted type is kept. Local. */
+static sw_status run_reference(sw_checking *c, sw_error *err)
+{
+    sw_trace *exact = NULL;
+    sw_trace *near = NULL;
+    bool is_double = c->options->dtype == SW_DTYPE_F64;
+
+    sw_status status = sw_check_run_whole(c, SW_DTYPE_F64, &exact, err);
+    if (status == SW_OK)
+        status = sw_check_run_whole(c, SW_DTYPE_F32, &near, err);
+    if (status == SW_OK)
+        status = make_room(c, exact->n_outputs + exact->n_gradients + 2, err);
+    if (status == SW_OK)
+        status = measure(c, &(measures){.exact = exact, .near = near}, err);
+    c->reference = is_double ? exact : near;
+    sw_trace_destroy(is_double ? near : exact);
+    return status;
+}
+
+/* What the first rank has measured, on all of them. */
+static sw_status tell(sw_checking *c, sw_error *err)
+{
+    const sw_trace *one = c->reference;
+    uint64_t counts[2] = {one == NULL ? 0 : one->n_outputs, one == NULL ? 0 : one->n_gradients};
+
+    sw_broadcast(c->all, 0, 2, SW_DTYPE_U64, counts);
+    c->n_outputs = (uint32_t)counts[0];
+    c->n_gradients = (uint32_t)counts[1];
+    uint32_t n = c->n_outputs + c->n_gradients + 2;
+    SW_TRY(sw_comm_agree(c->comm, c->is_first ? SW_OK : make_room(c, n, err), err));
+    if (c->is_first) {
+        c->numbers[0] = one->loss;
+        c->numbers[1] = sw_square_root(one->square);
+    }
+    sw_broadcast(c->all, 0, n, SW_DTYPE_F64, c->scale);
+    sw_broadcast(c->all, 0, n, SW_DTYPE_F64, c->bar);
+    sw_broadcast(c->all, 0, 2, SW_DTYPE_F64, c->numbers);
+    return SW_OK;
+}
+
+/* ---- comparing ---- */
+
+/* Is this the first beyond rounding? Then `what` is said. */
+static bool note(const sw_checking *c, uint32_t at, double difference)
+{
+    sw_check_result *result = c->result;
+    sw_checked *checked = &result->checked[at];
+    bool is_bug = !(difference <= checked->bar);
+    sw_check_verdict verdict = is_bug ? SW_CHECK_BUG : difference > 0 ? SW_CHECK_ROUNDING : SW_CHECK_EQUAL;
+
+    checked->difference[c->mode] = difference;
+    if (verdict <= result->verdict)
+        return false;
+    result->verdict = verdict;
+    result->first = checked;
+    result->mode = c->mode;
+    if (is_bug)
+        (void)snprintf(result->what, sizeof result->what,
+                       "%.400s%s%s: off by %.3g of its largest in %s, rounding reaches %.2g", checked->fqn,
+                       *checked->fqn == '\0' ? "" : ", ", sw_checked_kind_name(checked->kind), difference,
+                       sw_check_mode_name(c->mode), checked->bar);
+    return is_bug;
+}
+
+/* The largest difference of all ranks; infinite where there is none that is a number. Collective. */
+static double difference_of(const sw_checking *c, const sw_check_part *part, double scale)
+{
+    double most = part->has_other_extents ? __builtin_inf() : 0;
+
+    for (uint64_t i = 0; i < part->n && !part->has_other_extents; i++) {
+        double off = size_of(part->got[i] - part->wanted[i]);
+        bool is_padding = part->wanted[i] - part->wanted[i] != 0;
+        if (!is_padding && !(off <= most))
+            most = off - off == 0 ? off : __builtin_inf();
+    }
+    most /= scale;
+    sw_all_reduce_max(c->all, 1, SW_DTYPE_F64, &most, &most);
+    return most;
+}
+
+/* An output or a gradient, by its number among them. */
+typedef sw_status take_part(sw_check_part *out, const sw_checking *c, uint32_t i, sw_arena *arena,
+                            sw_error *err);
+
+static sw_status compare_part(const sw_checking *c, take_part *take, uint32_t i, uint32_t at, sw_error *err)
+{
+    sw_arena *arena = sw_arena_create(0);
+    sw_check_part part;
+    sw_status status =
+        arena == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for what is compared") : SW_OK;
+
+    status = sw_comm_agree(c->comm, status, err);
+    if (status == SW_OK)
+        status = take(&part, c, i, arena, err);
+    if (status == SW_OK && note(c, at, difference_of(c, &part, c->scale[at])))
+        status =
+            sw_check_hint(c, &part, c->bar[at] * c->scale[at], c->result->hint, sizeof c->result->hint, err);
+    sw_arena_destroy(arena);
+    return status;
+}
+
+/* Of the ranks the one that is farthest; what it looks like is told of the first. */
+static void compare_number(const sw_checking *c, double got, double wanted, uint32_t at)
+{
+    double difference = size_of(got - wanted) / c->scale[at];
+
+    if (difference - difference != 0)
+        difference = __builtin_inf();
+    sw_all_reduce_max(c->all, 1, SW_DTYPE_F64, &difference, &difference);
+    sw_broadcast(c->all, 0, 1, SW_DTYPE_F64, &got);
+    if (note(c, at, difference))
+        sw_check_hint_number(c, got, wanted, c->result->hint, sizeof c->result->hint);
+}
+
+static sw_status compare(const sw_checking *c, sw_error *err)
+{
+    const uint32_t n = c->n_outputs;
+
+    for (uint32_t i = 0; i < n; i++)
+        SW_TRY(compare_part(c, sw_check_output, i, i, err));
+    compare_number(c, c->trace->loss, c->numbers[0], n);
+    for (uint32_t i = c->n_gradients; i-- > 0;)
+        SW_TRY(compare_part(c, sw_check_gradient, i, n + c->n_gradients - i, err));
+    compare_number(c, sw_square_root(c->trace->square), c->numbers[1], n + 1 + c->n_gradients);
+    return SW_OK;
+}
+
+/* ---- the result ---- */
+
+static sw_status begin_result(sw_checking *c, sw_error *err)
+{
+    sw_arena *arena = sw_arena_create(0);
+
+    c->result = arena == NULL ? NULL : sw_arena_zero(arena, 1, sizeof *c->result);
+    if (c->result == NULL) {
+        sw_arena_destroy(arena);
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for what is found");
+    }
+    c->result->arena = arena;
+    return SW_OK;
+}
+
+/* The list of what is checked, by the first part that has run. */
+static sw_status list(const sw_checking *c, sw_error *err)
+{
+    sw_check_result *result = c->result;
+    uint32_t n = c->n_outputs + c->n_gradients + 2;
+
+    if (c->trace->n_outputs != c->n_outputs || c->trace->n_gradients != c->n_gradients)
+        return SW_FAIL(err, SW_E_PLAN, "make the plan of this model",
+                       "%" PRIu32 " boundaries were passed, on one rank %" PRIu32, c->trace->n_outputs,
+                       c->n_outputs);
+    if (result->checked != NULL)
+        return SW_OK;
+    result->checked = sw_arena_zero(result->arena, n, sizeof *result->checked);
+    if (result->checked == NULL)
+        return sw_arena_fail(result->arena, "what is found", err);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_output = i < c->n_outputs;
+        bool is_number = i == c->n_outputs || i + 1 == n;
+        const sw_traced *traced = is_output ? &c->trace->outputs[i] : &c->trace->gradients[n - 2 - i];
+        const char *fqn = is_number ? "" : traced->fqn;
+        result->checked[i].kind = is_output   ? SW_CHECKED_OUTPUT
+                                  : is_number ? (i + 1 == n ? SW_CHECKED_NORM : SW_CHECKED_LOSS)
+                                              : SW_CHECKED_GRADIENT;
+        result->checked[i].fqn = sw_arena_copy(result->arena, fqn, strlen(fqn));
+        result->checked[i].bar = c->bar[i];
+        if (result->checked[i].fqn == NULL)
+            return sw_arena_fail(result->arena, "what is found", err);
+    }
+    result->n_checked = n;
+    return SW_OK;
+}
+
+/* A plan that does not run is what was found; others fail. */
+static sw_status note_wrong(const sw_checking *c, sw_status status, bool is_wrong, const sw_error *err)
+{
+    sw_check_result *result = c->result;
+
+    if (!is_wrong)
+        return status;
+    result->verdict = SW_CHECK_BUG;
+    result->first = NULL;
+    result->mode = c->mode;
+    (void)snprintf(result->what, sizeof result->what, "%s", err->what);
+    (void)snprintf(result->hint, sizeof result->hint, "%s", err->help);
+    return SW_OK;
+}
+
+static sw_status run_mode(sw_checking *c, bool *is_wrong, sw_error *err)
+{
+    sw_trace *trace = NULL;
+    sw_status status = sw_check_run_part(c, &trace, is_wrong, err);
+
+    if (status != SW_OK)
+        return note_wrong(c, status, *is_wrong, err);
+    c->trace = trace;
+    status = sw_comm_agree(c->comm, list(c, err), err);
+    if (status == SW_OK)
+        status = compare(c, err);
+    c->trace = NULL;
+    sw_trace_destroy(trace);
+    sw_net_destroy(c->net);
+    c->net = NULL;
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static sw_status begin(sw_checking *c, sw_error *err)
+{
+    if (c->options->dtype != SW_DTYPE_F32 && c->options->dtype != SW_DTYPE_F64)
+        return SW_FAIL(err, SW_E_ARGUMENT, "choose F32 or F64", "nothing is checked in %s",
+                       sw_dtype_name(c->options->dtype));
+    SW_TRY(sw_active_make(&c->active, c->plan, c->comm, err));
+    SW_TRY(begin_result(c, err));
+    return make_batch(c, err);
+}
+
+static sw_status run_all(sw_checking *c, sw_error *err)
+{
+    bool is_wrong = false;
+
+    SW_TRY(sw_comm_agree(c->comm, begin(c, err), err));
+    SW_TRY(sw_comm_agree(c->comm, c->is_first ? run_reference(c, err) : SW_OK, err));
+    SW_TRY(tell(c, err));
+    c->result->loss = c->numbers[0];
+    c->result->n_rows = c->n_rows;
+    c->result->n_tokens = c->n_tokens;
+    for (int mode = 0; mode < SW_CHECK_MODE_COUNT_ && !is_wrong; mode++) {
+        c->mode = (sw_check_mode)mode;
+        SW_TRY(run_mode(c, &is_wrong, err));
+    }
+    return SW_OK;
+}
+
+sw_status sw_check(sw_check_result **out, const sw_model *model, const sw_plan *plan, sw_comm *comm,
+                   sw_kernel *kernel, const sw_check_options *options, sw_error *err)
+{
+    sw_checking c = {.model = model, .plan = plan, .comm = comm, .kernel = kernel, .options = options};
+
+    c.all = sw_comm_group(comm, SW_GROUP_WORLD);
+    c.is_first = sw_comm_rank(comm) == 0;
+    c.arena = sw_arena_create(0);
+    sw_status status = c.arena == NULL ? SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a check") : SW_OK;
+    status = sw_comm_agree(comm, status, err);
+    if (status == SW_OK)
+        status = run_all(&c, err);
+    *out = status == SW_OK ? c.result : NULL;
+    if (status != SW_OK)
+        sw_check_result_destroy(c.result);
+    sw_trace_destroy(c.reference);
+    sw_arena_destroy(c.arena);
+    return status;
+}
+
+void sw_check_result_destroy(sw_check_result *result)
+{
+    if (result != NULL)
+        sw_arena_destroy(result->arena); /* it is in there itself */
+}
