@@ -60,7 +60,9 @@ static sw_status read_sizes(sw_checking *c, uint64_t *vocab, sw_error *err)
     uint64_t most = net->settings.n_positions == 0 ? INT32_MAX : net->settings.n_positions;
     *vocab = net->settings.vocab;
     sw_net_destroy(net);
-    c->n_tokens = wanted > 0 ? wanted : most < SW_CHECK_USUAL_TOKENS ? most : SW_CHECK_USUAL_TOKENS;
+    uint64_t usual =
+        most < SW_CHECK_USUAL_TOKENS ? most - (most > 2 && most % 2 == 0) : SW_CHECK_USUAL_TOKENS;
+    c->n_tokens = wanted > 0 ? wanted : usual;
     if (c->n_tokens < 2 || c->n_tokens > most)
         return SW_FAIL(err, SW_E_ARGUMENT, "give from 2 to as many as the model has positions",
                        "sequences of %" PRIu64 " tokens, the model has %" PRIu64 " positions", c->n_tokens,

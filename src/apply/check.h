@@ -23,7 +23,7 @@ enum { SW_CHECK_USUAL_TOKENS = 33 };
 typedef struct sw_check_options {
     sw_dtype dtype;    /* of the runs that are compared: F32 or F64 */
     uint64_t n_rows;   /* sequences of each rank of dp */
-    uint64_t n_tokens; /* of a sequence; 0: SW_CHECK_USUAL_TOKENS, or the model's positions */
+    uint64_t n_tokens; /* of a sequence; 0: SW_CHECK_USUAL_TOKENS, fewer if the model has fewer positions */
     uint64_t seed;     /* of the tokens */
     sw_cp_form form;   /* of attention over cp, and how its sequences are cut */
     sw_sequence_order order;

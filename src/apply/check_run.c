@@ -61,7 +61,7 @@ static const sw_tensor *cut_batch(const sw_checking *c, const running *r, const 
     sw_tensor *positions = matrix(r->step, which);
     sw_tensor *keys = matrix(r->step, which);
     const uint64_t begin = which->first * c->n_tokens;
-    const sw_batch batch = {which->n, c->ids + begin, c->labels + begin, NULL};
+    const sw_batch batch = {.n_rows = which->n, .ids = c->ids + begin, .labels = c->labels + begin};
 
     if (tokens == NULL || targets == NULL || positions == NULL || keys == NULL)
         return NULL;

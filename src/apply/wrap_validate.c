@@ -50,6 +50,13 @@ static bool agrees(const sw_applied_boundary *b, sw_step *step, const sw_pass *p
     return false;
 }
 
+/* A black box by the plan's word, or one whose experts are bound to their ranks: tokens cross those inside.
+ */
+static bool is_region(const sw_applied_boundary *b)
+{
+    return b->spec->region_dispatch == 0 || b->spec->ep_size > 1;
+}
+
 /* The class's forward on local tensors; what comes out is laid out as declared. */
 static sw_tensor *run_region(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
                              const sw_tensor *const *in)
@@ -72,8 +79,8 @@ static sw_tensor *run_checked(const sw_applied_boundary *b, sw_step *step, const
             return NULL;
     }
     sw_apply_enter(b, step, pass, in, moved);
-    sw_tensor *y = b->spec->region_dispatch == 0 ? run_region(b, step, pass, moved)
-                                                 : b->module->class->forward(b->module, step, pass, moved);
+    sw_tensor *y = is_region(b) ? run_region(b, step, pass, moved)
+                                : b->module->class->forward(b->module, step, pass, moved);
     if (y == NULL || (b->has_out_src && !agrees(b, step, pass, y, b->out_src, "out_src")))
         return NULL;
     return sw_apply_leave(b, step, pass, y);

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 
+extern const sw_command sw_command_check;
 extern const sw_command sw_command_check_mesh;
 extern const sw_command sw_command_bench;
 extern const sw_command sw_command_eval;

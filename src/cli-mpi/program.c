@@ -9,8 +9,13 @@
 #include "cli/program.h"
 #include "comm/agree.h"
 
-static const sw_command *const commands[] = {&sw_command_eval,       &sw_command_generate, &sw_command_train,
-                                             &sw_command_check_mesh, &sw_command_bench,    NULL};
+static const sw_command *const commands[] = {&sw_command_eval,
+                                             &sw_command_generate,
+                                             &sw_command_train,
+                                             &sw_command_check,
+                                             &sw_command_check_mesh,
+                                             &sw_command_bench,
+                                             NULL};
 
 /* The account says whose it is; of the rank that speaks that needs no words. */
 static sw_status agree(sw_status mine, sw_error *err)

@@ -231,6 +231,18 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
     return sw_load(&r->net, &r->weights, &load, r->kernel, err);
 }
 
+static sw_status describe(sw_running *r, const char *path, sw_error *err)
+{
+    SW_TRY(sw_weights_open_described(&r->weights, path, err));
+    return make_plan(r, err);
+}
+
+sw_status sw_running_describe(sw_running *r, const char *path, sw_error *err)
+{
+    SW_TRY(sw_agree_over(MPI_COMM_WORLD, describe(r, path, err), err));
+    return r->comm != NULL ? SW_OK : sw_comm_create(&r->comm, sw_plan_mesh(r->plan), NULL, err);
+}
+
 bool sw_running_is_first(const sw_running *r)
 {
     return r->comm == NULL || sw_comm_rank(r->comm) == 0;

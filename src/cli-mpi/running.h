@@ -120,6 +120,12 @@ sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *ro
 /* The model at `path`, on several ranks by its plan. */
 sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options *options, sw_error *err);
 
+/*
+ * The plan of the model at `path`, which may be a config alone, and its weights as sw_load_parameters() takes
+ * them: no net is made. There is a `comm` also of one rank. A mesh or a plan was given.
+ */
+sw_status sw_running_describe(sw_running *r, const char *path, sw_error *err);
+
 /* The tokens of --tokens or --text, one of which must be given. */
 sw_status sw_running_tokens(sw_running *r, sw_error *err);
 

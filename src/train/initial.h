@@ -7,7 +7,10 @@
 
 #include "nn/net.h"
 
-/* All parameters of a net of `model` that has its memory. SW_E_ARGUMENT: it computes in F64. */
+/*
+ * All parameters of a net of `model` that has its memory, or of this rank's part where a plan was applied to
+ * it. In F64 they are the numbers of F32. SW_E_NO_MEMORY.
+ */
 sw_status sw_initial_weights(const sw_net *net, const sw_model *model, uint64_t seed, sw_error *err);
 
 #endif

@@ -62,15 +62,22 @@ static sw_status fill(const sw_net *net, uint32_t i, const sw_weights *weights, 
     return SW_OK;
 }
 
-static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_options *options,
-                      const sw_kernel *kernel, sw_error *err)
+sw_status sw_load_parameters(const sw_net *net, const sw_weights *weights, const sw_kernel *kernel,
+                             sw_error *err)
 {
     const sw_local_reader reader = {weights->files, kernel};
 
+    return sw_apply_fill(net, &reader, err);
+}
+
+static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_options *options,
+                      const sw_kernel *kernel, sw_error *err)
+{
     SW_TRY(sw_net_allocate(net, options->trains, err));
     SW_TRY(sw_validate_materialized_modules(net, err));
     if (options->comm != NULL)
-        return sw_apply_fill(net, &reader, err);
+        return sw_load_parameters(net, weights, kernel, err);
+    const sw_local_reader reader = {weights->files, kernel};
     for (uint32_t i = 0; i < net->n_parameters; i++)
         SW_TRY(fill(net, i, weights, options->trains, &reader, err));
     return SW_OK;

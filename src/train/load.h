@@ -30,6 +30,13 @@ typedef struct sw_load_options {
 sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options *options,
                   const sw_kernel *kernel, sw_error *err);
 
+/*
+ * The parameters of a net that has memory of its own for them: of the whole one, or, when a plan was applied
+ * to it, of this rank's part. Local.
+ */
+sw_status sw_load_parameters(const sw_net *net, const sw_weights *weights, const sw_kernel *kernel,
+                             sw_error *err);
+
 uint64_t sw_parameter_elems(const sw_parameter *parameter);
 
 #endif

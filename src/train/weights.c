@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "checkpoint/mapped.h"
+#include "checkpoint/store.h"
 #include "kernel/read_floats.h"
 #include "shardwright/checkpoint.h"
 
@@ -50,23 +51,50 @@ const char *sw_weights_state(const sw_weights *weights, size_t *length)
 
 /* ---- opening ---- */
 
+static sw_status open_files(sw_weights *weights, const char *path, sw_error *err)
+{
+    SW_TRY(sw_store_open(&weights->store, path, NULL, err));
+    return sw_mapped_create(&weights->files, weights->store, err);
+}
+
 static sw_status open_all(sw_weights *weights, const char *path, sw_error *err)
 {
     SW_TRY(sw_checkpoint_model(&weights->model, path, err));
-    SW_TRY(sw_store_open(&weights->store, path, NULL, err));
-    return sw_mapped_create(&weights->files, weights->store, err);
+    return open_files(weights, path, err);
+}
+
+static sw_status open_described(sw_weights *weights, const char *path, sw_error *err)
+{
+    sw_store_kind kind = SW_STORE_HF;
+
+    SW_TRY(sw_store_kind_of(path, &kind, err));
+    SW_TRY(sw_checkpoint_model(&weights->model, path, err));
+    if (kind == SW_STORE_HF && weights->model->list.n_files == 0)
+        return SW_OK;
+    return open_files(weights, path, err);
+}
+
+static sw_status finish(sw_weights *out, sw_weights *weights, sw_status status)
+{
+    if (status == SW_OK)
+        *out = *weights;
+    else
+        sw_weights_close(weights);
+    return status;
 }
 
 sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err)
 {
     sw_weights weights = {0};
-    sw_status status = open_all(&weights, path, err);
 
-    if (status == SW_OK)
-        *out = weights;
-    else
-        sw_weights_close(&weights);
-    return status;
+    return finish(out, &weights, open_all(&weights, path, err));
+}
+
+sw_status sw_weights_open_described(sw_weights *out, const char *path, sw_error *err)
+{
+    sw_weights weights = {0};
+
+    return finish(out, &weights, open_described(&weights, path, err));
 }
 
 void sw_weights_unmap(sw_weights *weights)

@@ -21,6 +21,9 @@ typedef struct sw_weights {
 
 /* Failures of sw_checkpoint_model(). No tensor's bytes are looked at. */
 sw_status sw_weights_open(sw_weights *out, const char *path, sw_error *err);
+
+/* The same, or a config alone, whose model has names and shapes and nothing to read: `store` is NULL. */
+sw_status sw_weights_open_described(sw_weights *out, const char *path, sw_error *err);
 void sw_weights_close(sw_weights *weights);
 
 /* What was read is no longer needed: files can go. */
