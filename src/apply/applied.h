@@ -39,6 +39,7 @@ typedef struct sw_applied_boundary {
     bool has_in[SW_MODULE_MAX_INPUTS];
     uint64_t width; /* of the whole output's last dim */
     sw_placement out_src[SW_GRID_MAX_AXES];
+    sw_placement out_dst[SW_GRID_MAX_AXES]; /* as out_src where the contract says nothing */
     bool has_out_src;
     uint32_t n_deferred;
     const sw_parameter **deferred; /* biases that are added behind the exit */
@@ -51,6 +52,12 @@ typedef struct sw_applied_stages {
     sw_module *module;
     sw_stages stages;
 } sw_applied_stages;
+
+/* Where a run in validate mode is, to know whose output does not fit what is behind it. */
+typedef struct sw_applied_trail {
+    uint32_t depth;                     /* boundaries that have begun and not ended */
+    const sw_applied_boundary *left[2]; /* that ended last, the later one first; NULL: none in this run */
+} sw_applied_trail;
 
 typedef struct sw_applied {
     sw_arena *arena; /* of everything here */
@@ -65,6 +72,7 @@ typedef struct sw_applied {
     uint32_t n_numbers;
     sw_applied_boundary *boundaries; /* the deepest first */
     uint32_t n_boundaries;
+    sw_applied_trail trail;
     sw_applied_stages *stages;
     uint32_t n_stages;
     struct sw_bound *bound; /* apply/bound.h; NULL: nothing */

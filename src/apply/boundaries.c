@@ -99,16 +99,16 @@ static sw_status make_input(sw_applied *a, sw_applied_boundary *b, uint32_t i, s
 static sw_status make_output(sw_applied *a, sw_applied_boundary *b, sw_error *err)
 {
     const sw_spec *spec = b->spec;
-    sw_placement to[SW_GRID_MAX_AXES];
 
     if (spec->out_src.n == 0)
         return SW_OK;
     b->has_out_src = true;
     places_of(a, &spec->out_src.entries[0], b->out_src);
+    memcpy(b->out_dst, b->out_src, sizeof b->out_dst);
     if (spec->out_dst.n == 0)
         return SW_OK;
-    places_of(a, &spec->out_dst.entries[0], to);
-    SW_TRY(sw_moves_find(&a->moves, b->out_src, to, 0, &b->out, err));
+    places_of(a, &spec->out_dst.entries[0], b->out_dst);
+    SW_TRY(sw_moves_find(&a->moves, b->out_src, b->out_dst, 0, &b->out, err));
     sw_status status = b->out == NULL ? SW_OK : sw_move_check(b->out, 3, err);
     if (status != SW_OK)
         sw_error_context(err, "%s, output %s", spec->fqn, spec->out_src.entries[0].name);

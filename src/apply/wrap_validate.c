@@ -3,10 +3,13 @@
  * and what comes in and out is compared with the contract. A region that the plan declares opaque computes on
  * local tensors and is believed what it declares.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "apply/wrap.h"
 #include "base/status.h"
+
+enum { WHERE = 480 };
 
 /* The layout of `x` as a contract has it; NULL when the step has failed. */
 static const sw_tensor_layout *layout_by(const sw_applied_boundary *b, sw_step *step, const sw_pass *pass,
@@ -86,17 +89,79 @@ static sw_tensor *run_checked(const sw_applied_boundary *b, sw_step *step, const
     return sw_apply_leave(b, step, pass, y);
 }
 
+/* ---- between boundaries ---- */
+
+/* Text of a contract's placements for hidden states; false: they fit nothing, and another check says so. */
+static bool contract_text(const sw_applied_boundary *b, const sw_pass *pass, const sw_placement *places,
+                          char text[SW_TENSOR_LAYOUT_TEXT])
+{
+    const sw_whole whole = sw_apply_whole(b, pass);
+    const uint64_t dims[] = {pass->tokens->dims[0], whole.tokens, whole.width};
+    sw_tensor_layout layout;
+    bool is_made = sw_tensor_layout_make(&layout, &b->applied->active.grid, 3, dims, places, NULL) == SW_OK;
+
+    if (is_made)
+        sw_tensor_layout_text(&layout, text);
+    return is_made;
+}
+
+/*
+ * An operation between boundaries has failed, a residual's sum say: what left the boundary before it does not
+ * fit what the one behind it, `next`, takes. That one is named, with both contracts.
+ */
+static void name_left(const sw_applied_boundary *next, sw_step *step, const sw_pass *pass)
+{
+    sw_applied_trail *trail = &next->applied->trail;
+    char expected[SW_TENSOR_LAYOUT_TEXT];
+    char actual[SW_TENSOR_LAYOUT_TEXT];
+    char where[WHERE];
+
+    if (trail->depth > 0 || !next->has_in[0] || !contract_text(next, pass, next->in_src[0], expected))
+        return;
+    for (uint32_t i = 0; i < SW_COUNT(trail->left) && trail->left[i] != NULL; i++) {
+        const sw_applied_boundary *left = trail->left[i];
+        if (!contract_text(left, pass, left->out_dst, actual) || strcmp(expected, actual) == 0)
+            continue;
+        (void)snprintf(
+            where, sizeof where,
+            "%.120s: placement mismatch at out_dst: expected %.60s as %.120s takes it, actual %.60s",
+            left->module->fqn, expected, next->module->fqn, actual);
+        sw_step_fail_in(step, where);
+        break;
+    }
+    *trail = (sw_applied_trail){0};
+}
+
+static void leave_trail(const sw_applied_boundary *b)
+{
+    sw_applied_trail *trail = &b->applied->trail;
+
+    trail->depth--;
+    trail->left[1] = trail->left[0];
+    trail->left[0] = b;
+}
+
 sw_tensor *sw_apply_wrap_validate(void *context, const sw_module *module, sw_step *step, const sw_pass *pass,
                                   const sw_tensor *const *in)
 {
     const sw_applied_boundary *b = context;
+    sw_applied_trail *trail = &b->applied->trail;
 
-    if (sw_step_status(step, NULL) != SW_OK)
+    if (module == module->net->embedding) /* a run begins */
+        *trail = (sw_applied_trail){0};
+    if (sw_step_status(step, NULL) != SW_OK) {
+        name_left(b, step, pass);
         return NULL;
+    }
     if (in[0] == NULL || in[0]->layout == NULL) /* inside of a region */
         return sw_apply_wrap_production(context, module, step, pass, in);
+    trail->depth++;
     sw_tensor *y = run_checked(b, step, pass, in);
-    if (y == NULL)
+    if (y == NULL) {
         sw_step_fail_in(step, module->fqn);
+        *trail = (sw_applied_trail){.depth = 1}; /* it is said who it was */
+    } else {
+        leave_trail(b);
+    }
     return y;
 }

@@ -17,6 +17,14 @@
     "'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'rms_norm_eps': 1e-5, 'hidden_act': "     \
     "'silu', 'num_hidden_layers': 1, 'vocab_size': 32, 'hidden_size': 16, 'max_position_embeddings': 32, "   \
     "'num_attention_heads': 4, 'num_key_value_heads': 2, 'intermediate_size': 24"
+#define LATENT                                                                                               \
+    "'architectures': ['DeepseekV2ForCausalLM'], 'model_type': 'deepseek_v2', 'rms_norm_eps': 1e-5, "        \
+    "'hidden_act': 'silu', 'num_hidden_layers': 1, 'vocab_size': 32, 'hidden_size': 16, "                    \
+    "'max_position_embeddings': 32, 'num_attention_heads': 4, 'num_key_value_heads': 4, "                    \
+    "'intermediate_size': "                                                                                  \
+    "24, 'q_lora_rank': 8, 'kv_lora_rank': 8, 'qk_nope_head_dim': 4, 'qk_rope_head_dim': 2, 'v_head_dim': "  \
+    "4, "                                                                                                    \
+    "'first_k_dense_replace': 1, 'n_routed_experts': null"
 #define LAYER "model.layers.0."
 
 typedef enum field { NOTHING, IN_SRC, IN_DST, OUT_SRC, OUT_DST } field;
@@ -28,78 +36,57 @@ typedef struct mutation {
     field field;
     sw_placement_kind kind;
     int32_t dim;
-    const char *words[3];
+    const char *words[4];
 } mutation;
 
+#define R                        SW_PLACE_REPLICATE, 0
+#define S(dim)                   SW_PLACE_SHARD, dim
+#define AT(field, wanted, found) ": placement mismatch at " field, "expected tp=" wanted, "actual tp=" found
+#define NOT_WITHOUT              "not without communication"
+
+// clang-format off
 static const mutation mutations[] = {
-    {DENSE,  LAYER "self_attn",        NOTHING, SW_PLACE_REPLICATE, 0, {NULL}                                                                                         },
-    {CONFIG, LAYER "self_attn",        NOTHING, SW_PLACE_REPLICATE, 0, {NULL}                                                                                         },
- /* attention */
-    {DENSE,
-     LAYER "self_attn",
-     IN_SRC,                                    SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "self_attn: placement mismatch at in_src", "expected tp=R", "actual tp=S(1)"}           },
-    {DENSE,
-     LAYER "self_attn",
-     IN_DST,                                    SW_PLACE_SHARD,
-     1,                                                                {LAYER "self_attn: linear: ", "x tp=S(1), weight tp=S(0)", "not without communication over tp"}},
-    {DENSE,
-     LAYER "self_attn",
-     OUT_SRC,                                   SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "self_attn: placement mismatch at out_src", "expected tp=R", "actual tp=P"}             },
-    {DENSE,
-     LAYER "self_attn",
-     OUT_SRC,                                   SW_PLACE_SHARD,
-     2,                                                                {LAYER "self_attn: placement mismatch at out_src", "expected tp=S(2)", "actual tp=P"}          },
-    {DENSE,  LAYER "self_attn",        OUT_DST, SW_PLACE_REPLICATE, 0, {"add: ", "tp=S(1)", "tp=R"}                                                                   },
- /* MLP */
-    {DENSE,
-     LAYER "mlp",
-     IN_DST,                                    SW_PLACE_SHARD,
-     1,                                                                {LAYER "mlp: linear: ", "x tp=S(1), weight tp=S(0)", "not without communication over tp"}      },
-    {DENSE,
-     LAYER "mlp",
-     OUT_SRC,                                   SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "mlp: placement mismatch at out_src", "expected tp=R", "actual tp=P"}                   },
-    {DENSE,  LAYER "mlp",              OUT_DST, SW_PLACE_REPLICATE, 0, {"add: ", "tp=S(1)", "tp=R"}                                                                   },
- /* norms */
-    {DENSE,
-     LAYER "input_layernorm",
-     IN_SRC,                                    SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "input_layernorm: placement mismatch at in_src", "expected tp=R", "actual tp=S(1)"}     },
-    {DENSE,
-     LAYER "input_layernorm",
-     OUT_SRC,                                   SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "input_layernorm: placement mismatch at out_src", "expected tp=R", "actual tp=S(1)"}    },
-    {DENSE,
-     "model.norm",                     OUT_DST,
-     SW_PLACE_REPLICATE,                                            0,
-     {"lm_head: placement mismatch at in_src", "expected tp=S(1)", "actual tp=R"}                                                                                     },
- /* the embedding */
-    {DENSE,
-     "model.embed_tokens",             OUT_SRC,
-     SW_PLACE_REPLICATE,                                            0,
-     {"model.embed_tokens: placement mismatch at out_src", "expected tp=R", "actual tp=P"}                                                                            },
-    {DENSE,
-     "model.embed_tokens",             OUT_DST,
-     SW_PLACE_REPLICATE,                                            0,
-     {LAYER "input_layernorm: placement mismatch at in_src", "expected tp=S(1)", "actual tp=R"}                                                                       },
- /* the head */
-    {DENSE,
-     "lm_head",                        IN_DST,
-     SW_PLACE_SHARD,                                                1,
-     {"lm_head: linear: ", "x tp=S(1), weight tp=S(0)", "not without communication over tp"}                                                                          },
-    {DENSE,
-     "lm_head",                        OUT_SRC,
-     SW_PLACE_REPLICATE,                                            0,
-     {"lm_head: placement mismatch at out_src", "expected tp=R", "actual tp=S(2)"}                                                                                    },
- /* a mixture: opaque inside, so its sides are what is checked */
-    {CONFIG,
-     LAYER "block_sparse_moe",
-     IN_SRC,                                    SW_PLACE_REPLICATE,
-     0,                                                                {LAYER "block_sparse_moe: placement mismatch at in_src", "expected tp=R", "actual tp=S(1)"}    },
-    {CONFIG, LAYER "block_sparse_moe", OUT_DST, SW_PLACE_REPLICATE, 0, {"add: ", "tp=S(1)", "tp=R"}                                                                   },
+    { DENSE,  LAYER "self_attn",        NOTHING, R, { NULL } },
+    { LATENT, LAYER "self_attn",        NOTHING, R, { NULL } },
+    { CONFIG, LAYER "self_attn",        NOTHING, R, { NULL } },
+    /* attention */
+    { DENSE,  LAYER "self_attn",        IN_SRC,  R,    { LAYER "self_attn" AT("in_src", "R", "S(1)") } },
+    { DENSE,  LAYER "self_attn",        IN_DST,  S(1), { LAYER "self_attn: linear: x tp=S(1), weight tp=S(0)", NOT_WITHOUT } },
+    { DENSE,  LAYER "self_attn",        OUT_SRC, R,    { LAYER "self_attn" AT("out_src", "R", "P") } },
+    { DENSE,  LAYER "self_attn",        OUT_SRC, S(2), { LAYER "self_attn" AT("out_src", "S(2)", "P") } },
+    { DENSE,  LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), ": add: " } },
+    /* latent attention */
+    { LATENT, LAYER "self_attn",        IN_SRC,  R,    { LAYER "self_attn" AT("in_src", "R", "S(1)") } },
+    { LATENT, LAYER "self_attn",        IN_DST,  S(1), { LAYER "self_attn: ", NOT_WITHOUT } },
+    { LATENT, LAYER "self_attn",        OUT_SRC, R,    { LAYER "self_attn" AT("out_src", "R", "P") } },
+    { LATENT, LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), ": add: " } },
+    /* MLP */
+    { DENSE,  LAYER "mlp",              IN_SRC,  R,    { LAYER "mlp" AT("in_src", "R", "S(1)") } },
+    { DENSE,  LAYER "mlp",              IN_DST,  S(1), { LAYER "mlp: linear: x tp=S(1), weight tp=S(0)", NOT_WITHOUT } },
+    { DENSE,  LAYER "mlp",              OUT_SRC, R,    { LAYER "mlp" AT("out_src", "R", "P") } },
+    { DENSE,  LAYER "mlp",              OUT_SRC, S(2), { LAYER "mlp" AT("out_src", "S(2)", "P") } },
+    { DENSE,  LAYER "mlp",              OUT_DST, R,    { LAYER "mlp" AT("out_dst", "S(1)", "R"), ": add: " } },
+    /* norms */
+    { DENSE,  LAYER "input_layernorm",  IN_SRC,  R,    { LAYER "input_layernorm" AT("in_src", "R", "S(1)") } },
+    { DENSE,  LAYER "input_layernorm",  IN_DST,  R,    { LAYER "input_layernorm" AT("out_src", "S(1)", "R") } },
+    { DENSE,  LAYER "input_layernorm",  IN_DST,  S(2), { LAYER "input_layernorm: ", NOT_WITHOUT } },
+    { DENSE,  LAYER "input_layernorm",  OUT_SRC, R,    { LAYER "input_layernorm" AT("out_src", "R", "S(1)") } },
+    { DENSE,  LAYER "input_layernorm",  OUT_DST, R,    { LAYER "self_attn" AT("in_src", "S(1)", "R") } },
+    { DENSE,  "model.norm",             OUT_DST, R,    { "lm_head" AT("in_src", "S(1)", "R") } },
+    /* the embedding: what it takes comes from outside, whole */
+    { DENSE,  "model.embed_tokens",     IN_DST,  S(1), { "model.embed_tokens: ", NOT_WITHOUT } },
+    { DENSE,  "model.embed_tokens",     OUT_SRC, R,    { "model.embed_tokens" AT("out_src", "R", "P") } },
+    { DENSE,  "model.embed_tokens",     OUT_DST, R,    { LAYER "input_layernorm" AT("in_src", "S(1)", "R") } },
+    /* the head */
+    { DENSE,  "lm_head",                IN_SRC,  R,    { "lm_head" AT("in_src", "R", "S(1)") } },
+    { DENSE,  "lm_head",                IN_DST,  S(1), { "lm_head: linear: x tp=S(1), weight tp=S(0)", NOT_WITHOUT } },
+    { DENSE,  "lm_head",                OUT_SRC, R,    { "lm_head" AT("out_src", "R", "S(2)") } },
+    { DENSE,  "lm_head",                OUT_DST, S(1), { "cross_entropy: ", NOT_WITHOUT } },
+    /* a mixture: opaque inside, so its sides are what is checked; what it takes, and says it makes, by numbers */
+    { CONFIG, LAYER "block_sparse_moe", IN_SRC,  R,    { LAYER "block_sparse_moe" AT("in_src", "R", "S(1)") } },
+    { CONFIG, LAYER "block_sparse_moe", OUT_DST, R,    { LAYER "block_sparse_moe" AT("out_dst", "S(1)", "R"), ": add: " } },
 };
+// clang-format on
 
 static rank_case ranks;
 
@@ -138,7 +125,7 @@ static void mutate(sw_plan *plan, const mutation *m)
         field_of(plan, m)->entries[0].places.on[SW_ON_TP] = (sw_placement){m->kind, m->dim, NULL};
 }
 
-/* A forward pass of 6 tokens. */
+/* A forward pass of 6 tokens, with its loss. */
 static sw_status run(const sw_net *net, sw_error *err)
 {
     const uint64_t dims[] = {1, 6};
@@ -151,7 +138,7 @@ static sw_status run(const sw_net *net, sw_error *err)
     sw_pass pass = {.tokens = sw_apply_tokens(net, ranks.step, ids),
                     .positions =
                         sw_apply_tokens(net, ranks.step, sw_net_positions(net, ranks.step, 1, 6, 0))};
-    (void)sw_net_logits(net, ranks.step, &pass, sw_net_hidden(net, ranks.step, &pass));
+    (void)sw_net_loss(net, ranks.step, &pass, sw_apply_tokens(net, ranks.step, ids), 1.0, NULL);
     sw_status status = sw_step_status(ranks.step, err);
     sw_step_validate(ranks.step, false);
     return status;
