@@ -27,6 +27,7 @@ typedef struct sw_check_options {
     uint64_t seed;     /* of the tokens */
     sw_cp_form form;   /* of attention over cp, and how its sequences are cut */
     sw_sequence_order order;
+    bool skips_validate; /* production alone: numbers of a plan that validate mode refuses */
     sw_check_fill *fill; /* the same numbers for each net */
     void *context;
 } sw_check_options;

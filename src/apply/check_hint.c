@@ -17,6 +17,11 @@
 
 enum { NAMES = 48, WORDS = 160, ROWS_LOOKED_AT = 64 };
 
+#define NOTHING "no multiple, no rows of other places"
+
+/* Factors this near are the same: far wider than rounding, far closer than two sizes. */
+static const double NEARLY = 1e-3;
+
 static double size_of(double x)
 {
     return x < 0 ? -x : x;
@@ -29,8 +34,20 @@ static bool is_number(double x)
 
 /* ---- multiples ---- */
 
-/* The axes of so many ranks, "dp and tp"; "" when there is none. */
-static void axes_of_size(const sw_checking *c, double size, char names[NAMES])
+/* The most ranks that hold a piece, where that is some of an axis' neighbours; *axis: which. */
+static uint32_t neighbours_of(const sw_check_part *part, uint32_t *axis)
+{
+    for (uint32_t k = 0; part != NULL && k < part->layout.grid.n_axes; k++) {
+        uint32_t replicas = sw_shard_replicas(&part->layout.on[k], part->layout.grid.size[k]);
+        *axis = k;
+        if (replicas > 1 && replicas < part->layout.grid.size[k])
+            return replicas;
+    }
+    return 0;
+}
+
+/* What has so many ranks, "dp and tp"; "" when nothing has. */
+static void name_size(const sw_checking *c, double size, char names[NAMES])
 {
     static const sw_axis axes[] = {SW_AXIS_DP, SW_AXIS_CP, SW_AXIS_TP, SW_AXIS_EP, SW_AXIS_EDP};
     size_t length = 0;
@@ -38,7 +55,7 @@ static void axes_of_size(const sw_checking *c, double size, char names[NAMES])
     names[0] = '\0';
     for (size_t i = 0; i < SW_COUNT(axes); i++) {
         const sw_group *group = sw_active_group(&c->active, axes[i]);
-        if (group->size == 1 || size_of(size / group->size - 1) > 1e-3)
+        if (group->size == 1 || size_of(size / group->size - 1) > NEARLY)
             continue;
         int more = snprintf(names + length, NAMES - length, "%s%s", length == 0 ? "" : " and ",
                             sw_axis_name(axes[i]));
@@ -47,8 +64,11 @@ static void axes_of_size(const sw_checking *c, double size, char names[NAMES])
 }
 
 /* What a factor says, by the sizes of axes. */
-static void say_factor(const sw_checking *c, double factor, char words[WORDS])
+static void say_factor(const sw_checking *c, const sw_check_part *part, double factor, char words[WORDS])
 {
+    uint32_t axis = 0;
+    uint32_t replicas = neighbours_of(part, &axis);
+
     const struct {
         double size;
         const char *before; /* the axes, */
@@ -65,9 +85,16 @@ static void say_factor(const sw_checking *c, double factor, char words[WORDS])
         (void)snprintf(words, WORDS, "all of it is zero: nothing arrives there, or nothing flows back");
         return;
     }
+    if (replicas > 0 && size_of(factor / replicas - 1) < NEARLY) {
+        (void)snprintf(words, WORDS,
+                       "%.4g times what it should be: summed over the %" PRIu32
+                       " neighbours of %s once too often",
+                       factor, replicas, sw_axis_name(part->layout.grid.axis[axis]));
+        return;
+    }
     (void)snprintf(words, WORDS, "%.4g times what it should be", factor);
     for (size_t i = 0; i < SW_COUNT(forms) && factor > 0; i++) {
-        axes_of_size(c, forms[i].size, names);
+        name_size(c, forms[i].size, names);
         if (names[0] == '\0')
             continue;
         (void)snprintf(words, WORDS, "%.4g times what it should be: %s %s; %s", factor, forms[i].before,
@@ -97,7 +124,8 @@ static fit fit_of(const sw_group *group, const double *got, const sw_check_part 
     found.factor = sums[1] > 0 ? sums[0] / sums[1] : 0;
     for (uint64_t i = 0; i < part->n; i++) {
         double off = size_of(got[i] - found.factor * part->wanted[i]);
-        found.misfit = is_number(part->wanted[i]) && off > found.misfit ? off : found.misfit;
+        if (is_number(part->wanted[i]) && !(off <= found.misfit))
+            found.misfit = off - off == 0 ? off : __builtin_inf();
     }
     if (group != NULL)
         sw_all_reduce_max(group, 1, SW_DTYPE_F64, &found.misfit, &found.misfit);
@@ -106,7 +134,7 @@ static fit fit_of(const sw_group *group, const double *got, const sw_check_part 
 
 static bool fits(fit f, double slack)
 {
-    return f.misfit <= slack * (size_of(f.factor) > 1 ? size_of(f.factor) : 1);
+    return f.misfit - f.misfit == 0 && f.misfit <= slack * (size_of(f.factor) > 1 ? size_of(f.factor) : 1);
 }
 
 /* ---- sums that are missing ---- */
@@ -121,10 +149,10 @@ static sw_status try_sum(const sw_checking *c, const sw_group *group, const char
     SW_TRY(sw_comm_agree(c->comm, sum == NULL ? sw_arena_fail(c->arena, "a sum", err) : SW_OK, err));
     sw_all_reduce(group, part->n, SW_DTYPE_F64, part->got, sum);
     fit all = fit_of(c->all, sum, part);
-    if (!fits(all, slack * group->size) || size_of(all.factor) < 1e-3)
+    if (!fits(all, slack * group->size) || size_of(all.factor) < NEARLY)
         return SW_OK;
-    if (size_of(all.factor - 1) > 1e-3)
-        say_factor(c, all.factor, factor);
+    if (size_of(all.factor - 1) > NEARLY)
+        say_factor(c, part, all.factor, factor);
     (void)snprintf(words, WORDS, "ranks have summands, a sum over %s is missing%s%.90s", name,
                    factor[0] == '\0' ? "" : "; that is ", factor);
     return SW_OK;
@@ -150,7 +178,7 @@ static sw_status try_sums(const sw_checking *c, const sw_check_part *part, doubl
         const char *name = sw_axis_name(layout->grid.axis[k]);
         uint32_t replicas = sw_shard_replicas(&layout->on[k], layout->grid.size[k]);
         char neighbours[NAMES];
-        if (layout->is_summed[k] || replicas < 2)
+        if (layout->is_summed[k] || replicas < 2 || (part->is_member && layout->grid.axis[k] == SW_AXIS_EP))
             continue;
         (void)snprintf(neighbours, sizeof neighbours, "%" PRIu32 " neighbours of %s", replicas, name);
         if (replicas < group->size)
@@ -281,25 +309,38 @@ static sw_status gather_accounts(const sw_checking *c, const sw_check_part *part
 
 /* ---- all of it ---- */
 
-/* Parameters of a boundary that are cut by segments: the first. */
-static void say_segments(const sw_checking *c, const sw_spec *spec, char words[WORDS])
+/* A parameter of a boundary that is cut, one by segments before others; NULL: none. */
+static const sw_spec_param *cut_parameter(const sw_checking *c, const sw_spec *spec, const sw_placement **on)
 {
-    char cut[64];
+    const sw_spec_param *found = NULL;
 
-    (void)snprintf(words, WORDS, "no multiple and no rows of other places");
     for (uint32_t i = 0; i < spec->n_params; i++) {
         const sw_places *places = &c->plan->facts[spec->params[i].facts].places;
-        for (int on = 0; on < SW_ON_COUNT_; on++) {
-            if ((places->present >> on & 1) == 0 || places->on[on].cut == NULL)
+        for (int axis = 0; axis < SW_ON_COUNT_; axis++) {
+            const sw_placement *place = &places->on[axis];
+            bool is_cut = (places->present >> axis & 1) != 0 && place->kind == SW_PLACE_SHARD;
+            if (!is_cut || (found != NULL && (place->cut == NULL || (*on)->cut != NULL)))
                 continue;
-            (void)sw_placement_text(&places->on[on], cut, sizeof cut);
-            (void)snprintf(words, WORDS,
-                           "no multiple and no rows of other places; are these the parts of %.*s: %s?",
-                           (int)(spec->params[i].path_length < 40 ? spec->params[i].path_length : 40),
-                           spec->params[i].path, cut);
-            return;
+            found = &spec->params[i];
+            *on = place;
         }
     }
+    return found;
+}
+
+/* Nothing fits: rows of a parameter may stand in another order than the plan says. */
+static void say_cut(const sw_checking *c, const sw_spec *spec, char words[WORDS])
+{
+    const sw_placement *on = NULL;
+    const sw_spec_param *p = cut_parameter(c, spec, &on);
+    char cut[48];
+
+    (void)snprintf(words, WORDS, NOTHING);
+    if (p == NULL)
+        return;
+    (void)sw_placement_text(on, cut, sizeof cut);
+    (void)snprintf(words, WORDS, NOTHING ": are its parameters stored as they are cut? %.*s: %s",
+                   (int)(p->path_length < 32 ? p->path_length : 32), p->path, cut);
 }
 
 static sw_status look(const sw_checking *c, const sw_check_part *part, double slack, char words[WORDS],
@@ -309,7 +350,7 @@ static sw_status look(const sw_checking *c, const sw_check_part *part, double sl
     fit all = fit_of(c->all, part->got, part);
 
     if (fits(all, slack)) {
-        say_factor(c, all.factor, words);
+        say_factor(c, part, all.factor, words);
         return SW_OK;
     }
     SW_TRY(gather_accounts(c, part, slack, &accounts, err));
@@ -333,13 +374,12 @@ sw_status sw_check_hint(const sw_checking *c, const sw_check_part *part, double 
         SW_TRY(look(c, part, slack, words, err));
     if (part->spec != NULL) {
         if (words[0] == '\0')
-            say_segments(c, part->spec, words);
+            say_cut(c, part->spec, words);
         (void)snprintf(hint, capacity, "%s", words);
         return SW_OK;
     }
     sw_check_sums_text(part->sums, sums, sizeof sums);
-    (void)snprintf(hint, capacity, "%s; the plan sums it over %s",
-                   words[0] == '\0' ? "no multiple and no rows of other places" : words, sums);
+    (void)snprintf(hint, capacity, "%s; the plan sums it over %s", words[0] == '\0' ? NOTHING : words, sums);
     return SW_OK;
 }
 
@@ -347,6 +387,6 @@ void sw_check_hint_number(const sw_checking *c, double got, double wanted, char 
 {
     char words[WORDS];
 
-    say_factor(c, wanted == 0 ? 0 : got / wanted, words);
+    say_factor(c, NULL, wanted == 0 ? 0 : got / wanted, words);
     (void)snprintf(hint, capacity, "%s", wanted == 0 ? "it should be zero" : words);
 }

@@ -172,7 +172,8 @@ sw_status sw_check_gradient(sw_check_part *out, const sw_checking *c, uint32_t i
     const sw_applied_parameter *p = sw_applied_parameter_at(c->net, i);
     uint64_t n = 1;
 
-    *out = (sw_check_part){.layout = p->layout, .sums = &p->facts->grad};
+    *out = (sw_check_part){
+        .layout = p->layout, .sums = &p->facts->grad, .is_member = p->parameter->stack != NULL};
     for (uint32_t d = 0; d < p->layout.n_dims; d++)
         n *= p->layout.dims[d];
     SW_TRY(tell_gradient(c, i, n, arena, &out->whole, err));

@@ -102,14 +102,25 @@ static sw_status run_forward(const sw_checking *c, const running *r, const rows 
     return SW_OK;
 }
 
-static double square_sum(const sw_trace *trace)
+static double square_of(const sw_parameter *p, const sw_kernel *kernel)
+{
+    const sw_storage *storage = p->tensor->storage;
+
+    if (p->stack != NULL || !storage->has_gradient) /* a member is in its stack */
+        return 0;
+    return sw_kernel_square_sum(kernel, sw_gradient_dtype(p->dtype), storage->gradient,
+                                (size_t)storage->n_elems);
+}
+
+/* As sw_gradients_square_sum() goes through them. */
+static double square_sum(const sw_net *net, const sw_kernel *kernel)
 {
     double sum = 0;
 
-    for (uint32_t i = 0; i < trace->n_gradients; i++) {
-        for (uint64_t k = 0; k < trace->gradients[i].n_elems; k++)
-            sum += trace->gradients[i].values[k] * trace->gradients[i].values[k];
-    }
+    for (uint32_t i = 0; i < net->n_parameters; i++)
+        sum += square_of(&net->parameters[i], kernel);
+    for (uint32_t i = 0; i < net->n_stacks; i++)
+        sum += square_of(&net->stacks[i], kernel);
     return sum;
 }
 
@@ -127,7 +138,7 @@ static sw_status run_whole(const sw_checking *c, sw_dtype dtype, running *r, sw_
     SW_TRY(run_forward(c, r, &all, &loss, err));
     SW_TRY(sw_step_backward(r->step, loss, NULL, err));
     SW_TRY(sw_trace_gradients(r->trace, r->net, c->kernel, err));
-    r->trace->square = square_sum(r->trace);
+    r->trace->square = square_sum(r->net, c->kernel);
     return SW_OK;
 }
 

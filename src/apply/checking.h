@@ -62,6 +62,7 @@ typedef struct sw_check_part {
     const double *wanted;     /* NaN as above */
     uint64_t n;
     bool has_other_extents; /* than its layout says: nothing else is known */
+    bool is_member;         /* of a stack of experts: other ranks of ep have others */
 } sw_check_part;
 
 /* The i-th output, gradient; memory of the arena. Collective. */
