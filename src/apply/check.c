@@ -64,7 +64,7 @@ static sw_status read_sizes(sw_checking *c, uint64_t *vocab, sw_error *err)
         most < SW_CHECK_USUAL_TOKENS ? most - (most > 2 && most % 2 == 0) : SW_CHECK_USUAL_TOKENS;
     c->n_tokens = wanted > 0 ? wanted : usual;
     if (c->n_tokens < 2 || c->n_tokens > most)
-        return SW_FAIL(err, SW_E_ARGUMENT, "give from 2 to as many as the model has positions",
+        return SW_FAIL(err, SW_E_LIMIT, "give from 2 to as many as the model has positions",
                        "sequences of %" PRIu64 " tokens, the model has %" PRIu64 " positions", c->n_tokens,
                        most);
     return SW_OK;
@@ -373,6 +373,8 @@ static sw_status list(const sw_checking *c, sw_error *err)
                                               : SW_CHECKED_GRADIENT;
         result->checked[i].fqn = sw_arena_copy(result->arena, fqn, strlen(fqn));
         result->checked[i].bar = c->bar[i];
+        for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++)
+            result->checked[i].difference[mode] = -1;
         if (result->checked[i].fqn == NULL)
             return sw_arena_fail(result->arena, "what is found", err);
     }

@@ -51,7 +51,7 @@ typedef struct sw_checked {
     sw_checked_kind kind;
     const char *fqn;                         /* of the module or parameter; "" of loss and norm */
     double bar;                              /* as far as rounding reaches */
-    double difference[SW_CHECK_MODE_COUNT_]; /* infinite: no number on some rank */
+    double difference[SW_CHECK_MODE_COUNT_]; /* infinite: no number on some rank; below 0: not run */
 } sw_checked;
 
 typedef enum sw_check_verdict {
@@ -83,7 +83,7 @@ typedef struct sw_check_result {
 
 /*
  * Check the plan of a model, which are borrowed while it runs. A plan that is wrong is a result, not a
- * failure. SW_E_PLAN: it cannot be applied; SW_E_ARGUMENT: longer sequences than the model has positions;
+ * failure. SW_E_PLAN: it cannot be applied; SW_E_LIMIT: longer sequences than the model has positions;
  * SW_E_FORMAT: numbers that are not finite on one rank already; SW_E_NO_MEMORY; what `fill` fails with.
  * Rank 0 has room for the whole model in F64, with gradients. Collective over `comm`.
  */

@@ -105,31 +105,57 @@ static bool contract_text(const sw_applied_boundary *b, const sw_pass *pass, con
     return is_made;
 }
 
-/*
- * An operation between boundaries has failed, a residual's sum say: what left the boundary before it does not
- * fit what the one behind it, `next`, takes. That one is named, with both contracts.
- */
-static void name_left(const sw_applied_boundary *next, sw_step *step, const sw_pass *pass)
+static const sw_applied_boundary *boundary_of(const sw_applied *a, const sw_module *module)
 {
-    sw_applied_trail *trail = &next->applied->trail;
+    for (uint32_t i = 0; i < a->n_boundaries; i++) {
+        if (a->boundaries[i].module == module)
+            return &a->boundaries[i];
+    }
+    return NULL;
+}
+
+/* The boundary that takes the hidden states behind another one; NULL: none does. */
+static const sw_applied_boundary *boundary_behind(const sw_applied_boundary *left)
+{
+    const sw_net *net = left->applied->net;
+
+    for (const sw_module *m = left->module + 1; m < net->modules + net->n_modules; m++) {
+        const sw_applied_boundary *next = m->parent != NULL ? NULL : boundary_of(left->applied, m);
+        if (next != NULL && next->has_in[0])
+            return next;
+    }
+    return NULL;
+}
+
+/* Does what a boundary leaves not fit what takes it? Then the step's failure says so, with both contracts. */
+static bool name_misfit(const sw_applied_boundary *left, sw_step *step, const sw_pass *pass)
+{
+    const sw_applied_boundary *next = boundary_behind(left);
     char expected[SW_TENSOR_LAYOUT_TEXT];
     char actual[SW_TENSOR_LAYOUT_TEXT];
     char where[WHERE];
 
-    if (trail->depth > 0 || !next->has_in[0] || !contract_text(next, pass, next->in_src[0], expected))
-        return;
-    for (uint32_t i = 0; i < SW_COUNT(trail->left) && trail->left[i] != NULL; i++) {
-        const sw_applied_boundary *left = trail->left[i];
-        if (!contract_text(left, pass, left->out_dst, actual) || strcmp(expected, actual) == 0)
-            continue;
-        (void)snprintf(
-            where, sizeof where,
-            "%.120s: placement mismatch at out_dst: expected %.60s as %.120s takes it, actual %.60s",
-            left->module->fqn, expected, next->module->fqn, actual);
-        sw_step_fail_in(step, where);
-        break;
-    }
-    *trail = (sw_applied_trail){0};
+    if (next == NULL || !contract_text(next, pass, next->in_src[0], expected) ||
+        !contract_text(left, pass, left->out_dst, actual) || strcmp(expected, actual) == 0)
+        return false;
+    (void)snprintf(where, sizeof where,
+                   "%.120s: placement mismatch at out_dst: expected %.60s as %.120s takes it, actual %.60s",
+                   left->module->fqn, expected, next->module->fqn, actual);
+    sw_step_fail_in(step, where);
+    return true;
+}
+
+/*
+ * An operation between boundaries has failed, a residual's sum say, and that is seen at one of those behind
+ * it: of the last two that ended one has left what does not fit.
+ */
+static void name_left(sw_applied_trail *trail, sw_step *step, const sw_pass *pass)
+{
+    bool is_named = trail->depth > 0;
+
+    for (uint32_t i = 0; i < SW_COUNT(trail->left) && trail->left[i] != NULL && !is_named; i++)
+        is_named = name_misfit(trail->left[i], step, pass);
+    *trail = (sw_applied_trail){.depth = trail->depth};
 }
 
 static void leave_trail(const sw_applied_boundary *b)
@@ -150,7 +176,7 @@ sw_tensor *sw_apply_wrap_validate(void *context, const sw_module *module, sw_ste
     if (module == module->net->embedding) /* a run begins */
         *trail = (sw_applied_trail){0};
     if (sw_step_status(step, NULL) != SW_OK) {
-        name_left(b, step, pass);
+        name_left(trail, step, pass);
         return NULL;
     }
     if (in[0] == NULL || in[0]->layout == NULL) /* inside of a region */

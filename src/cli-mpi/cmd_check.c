@@ -11,7 +11,7 @@
 
 enum { USUAL_ROWS = 2, MOST_ROWS = 65536 };
 
-enum { OPT_SEQ_LEN, OPT_BATCH, OPT_SEED, OPT_DTYPE, OPT_ALL, SW_RANKS_NUMBERS };
+enum { OPT_SEQ_LEN, OPT_BATCH, OPT_SEED, OPT_DTYPE, OPT_FORCE, OPT_ALL, SW_RANKS_NUMBERS };
 
 // clang-format off
 static const sw_option options[] = {
@@ -19,6 +19,7 @@ static const sw_option options[] = {
     [OPT_BATCH]   = { "batch",   0,   "N",    "sequences of each rank of dp; 2 when not given" },
     [OPT_SEED]    = { "seed",    0,   "N",    "of the random tokens, and of weights that no file has; 1" },
     [OPT_DTYPE]   = { "dtype",   0,   "TYPE", "f32, or f64 for a sharp verdict" },
+    [OPT_FORCE]   = { "force",   0,   NULL,   "run a plan that is refused all the same, in production alone" },
     [OPT_ALL]     = { "all",     'a', NULL,   "every boundary and parameter, not those that differ most" },
     SW_RANKS_OPTIONS,
     { 0 },
@@ -73,9 +74,15 @@ static const sw_checked *worst_of(const sw_check_result *result, sw_checked_kind
 
 static void put_checked(const sw_checked *checked, sw_buffer *out)
 {
-    sw_text_line(out, "%-13s  %8.2g    %8.2g  %8.2g  %s", sw_checked_kind_name(checked->kind),
-                 checked->difference[SW_CHECK_VALIDATE], checked->difference[SW_CHECK_PRODUCTION],
-                 checked->bar, checked->fqn);
+    char number[SW_CHECK_MODE_COUNT_][24];
+
+    for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++) {
+        double difference = checked->difference[mode];
+        (void)snprintf(number[mode], sizeof number[mode], difference < 0 ? "-" : "%.2g", difference);
+    }
+    sw_text_line(out, "%-13s  %8s    %8s  %8.2g%s%s", sw_checked_kind_name(checked->kind),
+                 number[SW_CHECK_VALIDATE], number[SW_CHECK_PRODUCTION], checked->bar,
+                 *checked->fqn == '\0' ? "" : "  ", checked->fqn);
 }
 
 static void put_table(const sw_check_result *result, bool is_all, sw_buffer *out)
@@ -112,10 +119,10 @@ static void put_text(const sw_running *r, const sw_check_result *result, sw_dtyp
     if (r->weights.store == NULL)
         sw_buffer_puts(out, "the weights are random: there are none in the folder\n");
     sw_text_line(out,
-                 "%" PRIu32 " rank%s in %s, %" PRIu64 " sequences of %" PRIu64
+                 "%" PRIu32 " rank%s in %s, %" PRIu64 " sequence%s of %" PRIu64
                  " random tokens, the loss of one rank %.6g",
-                 n_ranks, n_ranks == 1 ? "" : "s", dtype_word(dtype), result->n_rows, result->n_tokens,
-                 result->loss);
+                 n_ranks, n_ranks == 1 ? "" : "s", dtype_word(dtype), result->n_rows,
+                 result->n_rows == 1 ? "" : "s", result->n_tokens, result->loss);
     if (result->n_checked > 0)
         put_table(result, sw_arguments_has(&r->run->arguments, OPT_ALL), out);
     put_verdict(result, out);
@@ -133,8 +140,11 @@ static void put_checked_json(const sw_checked *checked, sw_json_writer *writer)
     sw_json_begin_object(writer);
     put_string(writer, "kind", sw_checked_kind_name(checked->kind));
     put_string(writer, "name", checked->fqn);
-    for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++)
-        sw_json_put_number(writer, sw_check_mode_name((sw_check_mode)mode), checked->difference[mode]);
+    for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++) {
+        double difference = checked->difference[mode];
+        sw_json_put_number(writer, sw_check_mode_name((sw_check_mode)mode),
+                           difference < 0 ? __builtin_inf() : difference);
+    }
     sw_json_put_number(writer, "rounding", checked->bar);
     sw_json_end_object(writer);
 }
@@ -192,6 +202,7 @@ static sw_status read_options(const sw_running *r, sw_check_options *out, sw_err
     SW_TRY(sw_running_dtype(arguments, OPT_DTYPE, false, &out->dtype, err));
     out->n_tokens = n_tokens;
     out->n_rows = n_rows;
+    out->skips_validate = sw_arguments_has(arguments, OPT_FORCE);
     out->form = r->cp_form;
     out->order = r->cp_order;
     return SW_OK;
@@ -210,7 +221,7 @@ static sw_status check(sw_running *r, sw_run *run, sw_error *err)
     SW_TRY(read_options(r, &choices, err));
     filling f = {r, choices.seed};
     choices.context = &f;
-    SW_TRY(sw_running_describe(r, run->arguments.operands[0], err));
+    SW_TRY(sw_running_describe(r, run->arguments.operands[0], choices.skips_validate, err));
     SW_TRY(sw_check(&result, r->weights.model, r->plan, r->comm, r->kernel, &choices, err));
     if (sw_arguments_has(&run->arguments, OPT_JSON))
         put_json(r, result, choices.dtype, &run->out);
@@ -225,8 +236,9 @@ static sw_status run_check(sw_run *run, sw_error *err)
 {
     sw_running r SW_AUTO(sw_running_clear) = {0};
 
-    if (!sw_arguments_has(&run->arguments, OPT_PLAN))
-        SW_TRY(sw_arguments_require(&run->arguments, OPT_MESH, &(const char *){NULL}, err));
+    if (!sw_arguments_has(&run->arguments, OPT_PLAN) && !sw_arguments_has(&run->arguments, OPT_MESH))
+        return SW_FAIL(err, SW_E_ARGUMENT, "give axes, such as --mesh dp=2,tp=2, or a plan",
+                       "neither --mesh AXES nor --plan FILE is given");
     SW_TRY(sw_running_begin(&r, run, &rows, err));
     return sw_running_end(&r, check(&r, run, err));
 }

@@ -231,15 +231,20 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
     return sw_load(&r->net, &r->weights, &load, r->kernel, err);
 }
 
-static sw_status describe(sw_running *r, const char *path, sw_error *err)
+static sw_status describe(sw_running *r, const char *path, bool forces, sw_error *err)
 {
     SW_TRY(sw_weights_open_described(&r->weights, path, err));
-    return make_plan(r, err);
+    sw_status status = make_plan(r, err);
+    bool is_of_model = r->plan != NULL && r->plan->fingerprint == r->weights.model->fingerprint;
+    if (status != SW_E_PLAN || !forces || !is_of_model)
+        return status;
+    *err = (sw_error){0};
+    return SW_OK;
 }
 
-sw_status sw_running_describe(sw_running *r, const char *path, sw_error *err)
+sw_status sw_running_describe(sw_running *r, const char *path, bool forces, sw_error *err)
 {
-    SW_TRY(sw_agree_over(MPI_COMM_WORLD, describe(r, path, err), err));
+    SW_TRY(sw_agree_over(MPI_COMM_WORLD, describe(r, path, forces, err), err));
     return r->comm != NULL ? SW_OK : sw_comm_create(&r->comm, sw_plan_mesh(r->plan), NULL, err);
 }
 

@@ -122,9 +122,10 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
 
 /*
  * The plan of the model at `path`, which may be a config alone, and its weights as sw_load_parameters() takes
- * them: no net is made. There is a `comm` also of one rank. A mesh or a plan was given.
+ * them: no net is made. There is a `comm` also of one rank. A mesh or a plan was given. With `forces` what
+ * is wrong with a plan of this model goes into the report, and is no failure.
  */
-sw_status sw_running_describe(sw_running *r, const char *path, sw_error *err);
+sw_status sw_running_describe(sw_running *r, const char *path, bool forces, sw_error *err);
 
 /* The tokens of --tokens or --text, one of which must be given. */
 sw_status sw_running_tokens(sw_running *r, sw_error *err);

@@ -526,8 +526,7 @@ static void what_cannot_be_checked_is_refused(void **state)
     assert_string_equal(err.what, "nothing is checked in BF16");
     options.dtype = SW_DTYPE_F32;
     options.n_tokens = 33;
-    assert_int_equal(sw_check(&result, c.model, c.plan, c.comm, c.ranks.kernel, &options, &err),
-                     SW_E_ARGUMENT);
+    assert_int_equal(sw_check(&result, c.model, c.plan, c.comm, c.ranks.kernel, &options, &err), SW_E_LIMIT);
     assert_string_equal(err.what, "sequences of 33 tokens, the model has 32 positions");
     options.n_tokens = 0;
     options.n_rows = 0;

@@ -36,7 +36,7 @@ typedef struct mutation {
     field field;
     sw_placement_kind kind;
     int32_t dim;
-    const char *words[4];
+    const char *words[5];
 } mutation;
 
 #define R                        SW_PLACE_REPLICATE, 0
@@ -54,18 +54,18 @@ static const mutation mutations[] = {
     { DENSE,  LAYER "self_attn",        IN_DST,  S(1), { LAYER "self_attn: linear: x tp=S(1), weight tp=S(0)", NOT_WITHOUT } },
     { DENSE,  LAYER "self_attn",        OUT_SRC, R,    { LAYER "self_attn" AT("out_src", "R", "P") } },
     { DENSE,  LAYER "self_attn",        OUT_SRC, S(2), { LAYER "self_attn" AT("out_src", "S(2)", "P") } },
-    { DENSE,  LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), ": add: " } },
+    { DENSE,  LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), "as " LAYER "post_attention_layernorm takes it", ": add: " } },
     /* latent attention */
     { LATENT, LAYER "self_attn",        IN_SRC,  R,    { LAYER "self_attn" AT("in_src", "R", "S(1)") } },
     { LATENT, LAYER "self_attn",        IN_DST,  S(1), { LAYER "self_attn: ", NOT_WITHOUT } },
     { LATENT, LAYER "self_attn",        OUT_SRC, R,    { LAYER "self_attn" AT("out_src", "R", "P") } },
-    { LATENT, LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), ": add: " } },
+    { LATENT, LAYER "self_attn",        OUT_DST, R,    { LAYER "self_attn" AT("out_dst", "S(1)", "R"), "as " LAYER "post_attention_layernorm takes it", ": add: " } },
     /* MLP */
     { DENSE,  LAYER "mlp",              IN_SRC,  R,    { LAYER "mlp" AT("in_src", "R", "S(1)") } },
     { DENSE,  LAYER "mlp",              IN_DST,  S(1), { LAYER "mlp: linear: x tp=S(1), weight tp=S(0)", NOT_WITHOUT } },
     { DENSE,  LAYER "mlp",              OUT_SRC, R,    { LAYER "mlp" AT("out_src", "R", "P") } },
     { DENSE,  LAYER "mlp",              OUT_SRC, S(2), { LAYER "mlp" AT("out_src", "S(2)", "P") } },
-    { DENSE,  LAYER "mlp",              OUT_DST, R,    { LAYER "mlp" AT("out_dst", "S(1)", "R"), ": add: " } },
+    { DENSE,  LAYER "mlp",              OUT_DST, R,    { LAYER "mlp" AT("out_dst", "S(1)", "R"), "as model.norm takes it", ": add: " } },
     /* norms */
     { DENSE,  LAYER "input_layernorm",  IN_SRC,  R,    { LAYER "input_layernorm" AT("in_src", "R", "S(1)") } },
     { DENSE,  LAYER "input_layernorm",  IN_DST,  R,    { LAYER "input_layernorm" AT("out_src", "S(1)", "R") } },
