@@ -1,7 +1,6 @@
-/* The order of a check (apply/check.h), its bars, and its verdict. */
+/* The order of a check (apply/check.h), its comparisons, and its verdict. */
 #include "apply/check.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +11,6 @@
 #include "comm/collective.h"
 #include "kernel/scalar.h"
 #include "plan/plan_data.h"
-
-/* How many times farther than one rank in F32 from one in F64 rounding may reach: sums of the ranks are added
- * in another order, and the largest of two sets of errors are compared. */
-enum { FARTHER = 16 };
-
-/* Of a gradient that is nothing beside others, differences are relative to a little of the largest. */
-static const double LITTLE = 1e-3;
 
 const char *sw_checked_kind_name(sw_checked_kind kind)
 {
@@ -36,16 +28,6 @@ const char *sw_check_verdict_name(sw_check_verdict verdict)
 {
     static const char *const names[SW_CHECK_VERDICT_COUNT_] = {"equal", "rounding", "bug"};
     return verdict < 0 || verdict >= SW_CHECK_VERDICT_COUNT_ ? NULL : names[verdict];
-}
-
-static double size_of(double x)
-{
-    return x < 0 ? -x : x;
-}
-
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- the batch ---- */
@@ -104,148 +86,6 @@ static sw_status make_batch(sw_checking *c, sw_error *err)
                             c->options->order, err);
 }
 
-/* ---- how far rounding reaches ---- */
-
-/* What is measured on the first rank, for each thing that is checked. */
-typedef struct measures {
-    const sw_trace *exact; /* in F64 */
-    const sw_trace *near;  /* in F32 */
-    double largest;        /* of all gradients */
-    double noise;          /* of the outputs so far */
-} measures;
-
-static bool is_finite(double x)
-{
-    return x - x == 0;
-}
-
-/* Infinite when one of them is not finite. */
-static double largest_of(const sw_traced *x)
-{
-    double most = 0;
-
-    for (uint64_t i = 0; i < x->n_elems; i++)
-        most = is_finite(x->values[i]) ? greater(most, size_of(x->values[i])) : __builtin_inf();
-    return most;
-}
-
-static double distance_of(const sw_traced *a, const sw_traced *b)
-{
-    double most = 0;
-
-    for (uint64_t i = 0; i < a->n_elems; i++)
-        most = greater(most, size_of(a->values[i] - b->values[i]));
-    return most;
-}
-
-/* At least the last unit counts, and the upper half of all digits is never rounding. */
-static double bar_of(const sw_checking *c, double noise)
-{
-    bool is_double = c->options->dtype == SW_DTYPE_F64;
-    double unit = is_double ? DBL_EPSILON : (double)FLT_EPSILON;
-    double bar = FARTHER * greater(noise / (double)FLT_EPSILON, 1) * unit;
-    double most = sw_square_root(unit);
-
-    return bar < most ? bar : most;
-}
-
-static sw_status measure_output(const sw_checking *c, measures *m, uint32_t i, sw_error *err)
-{
-    const sw_traced *exact = &m->exact->outputs[i];
-    double scale = largest_of(exact);
-
-    if (!is_finite(scale) || !is_finite(largest_of(&m->near->outputs[i])))
-        return SW_FAIL(err, SW_E_FORMAT, "look at the weights with `shardwright-mpi eval`",
-                       "%s gives numbers on one rank that are not finite", exact->fqn);
-    c->scale[i] = greater(scale, DBL_MIN);
-    m->noise = greater(m->noise, distance_of(exact, &m->near->outputs[i]) / c->scale[i]);
-    c->bar[i] = bar_of(c, m->noise);
-    return SW_OK;
-}
-
-static void measure_gradient(const sw_checking *c, const measures *m, uint32_t i, uint32_t at)
-{
-    const sw_traced *exact = &m->exact->gradients[i];
-
-    c->scale[at] = greater(greater(largest_of(exact), LITTLE * m->largest), DBL_MIN);
-    c->bar[at] = bar_of(c, greater(m->noise, distance_of(exact, &m->near->gradients[i]) / c->scale[at]));
-}
-
-static void measure_number(const sw_checking *c, const measures *m, double exact, double near, uint32_t at)
-{
-    c->scale[at] = greater(size_of(exact), DBL_MIN);
-    c->bar[at] = bar_of(c, greater(m->noise, size_of(exact - near) / c->scale[at]));
-}
-
-static sw_status measure(sw_checking *c, measures *m, sw_error *err)
-{
-    const uint32_t n = m->exact->n_outputs;
-    const uint32_t n_gradients = m->exact->n_gradients;
-
-    for (uint32_t i = 0; i < n; i++)
-        SW_TRY(measure_output(c, m, i, err));
-    measure_number(c, m, m->exact->loss, m->near->loss, n);
-    for (uint32_t i = 0; i < n_gradients; i++)
-        m->largest = greater(m->largest, largest_of(&m->exact->gradients[i]));
-    for (uint32_t i = 0; i < n_gradients; i++) /* the last first, as the backward goes */
-        measure_gradient(c, m, i, n + n_gradients - i);
-    double exact = sw_square_root(m->exact->square);
-    measure_number(c, m, exact, sw_square_root(m->near->square), n + 1 + n_gradients);
-    if (!is_finite(exact))
-        return SW_FAIL(err, SW_E_FORMAT, "look at the weights with `shardwright-mpi eval`",
-                       "gradients on one rank are not finite");
-    return SW_OK;
-}
-
-/* ---- one rank ---- */
-
-static sw_status make_room(sw_checking *c, uint32_t n, sw_error *err)
-{
-    c->scale = sw_arena_zero(c->arena, n, sizeof *c->scale);
-    c->bar = sw_arena_zero(c->arena, n, sizeof *c->bar);
-    return c->scale == NULL || c->bar == NULL ? sw_arena_fail(c->arena, "what is measured", err) : SW_OK;
-}
-
-/* In F64 and in F32; that of the wanted type is kept. Local. */
-static sw_status run_reference(sw_checking *c, sw_error *err)
-{
-    sw_trace *exact = NULL;
-    sw_trace *near = NULL;
-    bool is_double = c->options->dtype == SW_DTYPE_F64;
-
-    sw_status status = sw_check_run_whole(c, SW_DTYPE_F64, &exact, err);
-    if (status == SW_OK)
-        status = sw_check_run_whole(c, SW_DTYPE_F32, &near, err);
-    if (status == SW_OK)
-        status = make_room(c, exact->n_outputs + exact->n_gradients + 2, err);
-    if (status == SW_OK)
-        status = measure(c, &(measures){.exact = exact, .near = near}, err);
-    c->reference = is_double ? exact : near;
-    sw_trace_destroy(is_double ? near : exact);
-    return status;
-}
-
-/* What the first rank has measured, on all of them. */
-static sw_status tell(sw_checking *c, sw_error *err)
-{
-    const sw_trace *one = c->reference;
-    uint64_t counts[2] = {one == NULL ? 0 : one->n_outputs, one == NULL ? 0 : one->n_gradients};
-
-    sw_broadcast(c->all, 0, 2, SW_DTYPE_U64, counts);
-    c->n_outputs = (uint32_t)counts[0];
-    c->n_gradients = (uint32_t)counts[1];
-    uint32_t n = c->n_outputs + c->n_gradients + 2;
-    SW_TRY(sw_comm_agree(c->comm, c->is_first ? SW_OK : make_room(c, n, err), err));
-    if (c->is_first) {
-        c->numbers[0] = one->loss;
-        c->numbers[1] = sw_square_root(one->square);
-    }
-    sw_broadcast(c->all, 0, n, SW_DTYPE_F64, c->scale);
-    sw_broadcast(c->all, 0, n, SW_DTYPE_F64, c->bar);
-    sw_broadcast(c->all, 0, 2, SW_DTYPE_F64, c->numbers);
-    return SW_OK;
-}
-
 /* ---- comparing ---- */
 
 /* Is this the first beyond rounding? Then `what` is said. */
@@ -262,11 +102,12 @@ static bool note(const sw_checking *c, uint32_t at, double difference)
     result->verdict = verdict;
     result->first = checked;
     result->mode = c->mode;
-    if (is_bug)
+    if (is_bug) {
         (void)snprintf(result->what, sizeof result->what,
                        "%.400s%s%s: off by %.3g of its largest in %s, rounding reaches %.2g", checked->fqn,
                        *checked->fqn == '\0' ? "" : ", ", sw_checked_kind_name(checked->kind), difference,
                        sw_check_mode_name(c->mode), checked->bar);
+    }
     return is_bug;
 }
 
@@ -276,10 +117,10 @@ static double difference_of(const sw_checking *c, const sw_check_part *part, dou
     double most = part->has_other_extents ? __builtin_inf() : 0;
 
     for (uint64_t i = 0; i < part->n && !part->has_other_extents; i++) {
-        double off = size_of(part->got[i] - part->wanted[i]);
-        bool is_padding = !is_finite(part->wanted[i]);
+        double off = sw_size_of(part->got[i] - part->wanted[i]);
+        bool is_padding = !sw_is_finite(part->wanted[i]);
         if (!is_padding && !(off <= most)) /* NaN too */
-            most = is_finite(off) ? off : __builtin_inf();
+            most = sw_is_finite(off) ? off : __builtin_inf();
     }
     most /= scale;
     sw_all_reduce_max(c->all, 1, SW_DTYPE_F64, &most, &most);
@@ -310,9 +151,9 @@ static sw_status compare_part(const sw_checking *c, take_part *take, uint32_t i,
 /* Of the ranks the one that is farthest; what it looks like is told of the first. */
 static void compare_number(const sw_checking *c, double got, double wanted, uint32_t at)
 {
-    double difference = size_of(got - wanted) / c->scale[at];
+    double difference = sw_size_of(got - wanted) / c->scale[at];
 
-    if (!is_finite(difference))
+    if (!sw_is_finite(difference))
         difference = __builtin_inf();
     sw_all_reduce_max(c->all, 1, SW_DTYPE_F64, &difference, &difference);
     sw_broadcast(c->all, 0, 1, SW_DTYPE_F64, &got);
@@ -327,8 +168,8 @@ static sw_status compare(const sw_checking *c, sw_error *err)
     for (uint32_t i = 0; i < n; i++)
         SW_TRY(compare_part(c, sw_check_output, i, i, err));
     compare_number(c, c->trace->loss, c->numbers[0], n);
-    for (uint32_t i = c->n_gradients; i-- > 0;)
-        SW_TRY(compare_part(c, sw_check_gradient, i, n + c->n_gradients - i, err));
+    for (uint32_t k = 0; k < c->n_gradients; k++)
+        SW_TRY(compare_part(c, sw_check_gradient, c->order[k], n + 1 + k, err));
     compare_number(c, sw_square_root(c->trace->square), c->numbers[1], n + 1 + c->n_gradients);
     return SW_OK;
 }
@@ -348,38 +189,41 @@ static sw_status begin_result(sw_checking *c, sw_error *err)
     return SW_OK;
 }
 
-/* The list of what is checked, by the first part that has run. */
-static sw_status list(const sw_checking *c, sw_error *err)
+static sw_status list_one(const sw_checking *c, uint32_t at, sw_checked_kind kind, const char *fqn,
+                          sw_error *err)
 {
     sw_check_result *result = c->result;
-    uint32_t n = c->n_outputs + c->n_gradients + 2;
 
-    if (c->trace->n_outputs != c->n_outputs || c->trace->n_gradients != c->n_gradients)
+    result->checked[at] =
+        (sw_checked){.kind = kind, .fqn = sw_arena_copy(result->arena, fqn, strlen(fqn)), .bar = c->bar[at]};
+    for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++)
+        result->checked[at].difference[mode] = -1;
+    return result->checked[at].fqn == NULL ? sw_arena_fail(result->arena, "what is found", err) : SW_OK;
+}
+
+/* All that is checked, by the first part that has run. */
+static sw_status list(sw_checking *c, sw_error *err)
+{
+    const uint32_t n = c->n_outputs;
+    sw_check_result *result = c->result;
+
+    if (c->trace->n_outputs != n || c->trace->n_gradients != c->n_gradients)
         return SW_FAIL(err, SW_E_PLAN, "make the plan of this model",
-                       "%" PRIu32 " boundaries were passed, on one rank %" PRIu32, c->trace->n_outputs,
-                       c->n_outputs);
+                       "%" PRIu32 " boundaries were passed, on one rank %" PRIu32, c->trace->n_outputs, n);
     if (result->checked != NULL)
         return SW_OK;
-    result->checked = sw_arena_zero(result->arena, n, sizeof *result->checked);
+    if (c->order == NULL)
+        SW_TRY(sw_check_order(c, c->trace, err));
+    result->checked = sw_arena_zero(result->arena, n + c->n_gradients + 2, sizeof *result->checked);
     if (result->checked == NULL)
         return sw_arena_fail(result->arena, "what is found", err);
-    for (uint32_t i = 0; i < n; i++) {
-        bool is_output = i < c->n_outputs;
-        bool is_number = i == c->n_outputs || i + 1 == n;
-        const sw_traced *traced = is_output ? &c->trace->outputs[i] : &c->trace->gradients[n - 2 - i];
-        const char *fqn = is_number ? "" : traced->fqn;
-        result->checked[i].kind = is_output   ? SW_CHECKED_OUTPUT
-                                  : is_number ? (i + 1 == n ? SW_CHECKED_NORM : SW_CHECKED_LOSS)
-                                              : SW_CHECKED_GRADIENT;
-        result->checked[i].fqn = sw_arena_copy(result->arena, fqn, strlen(fqn));
-        result->checked[i].bar = c->bar[i];
-        for (int mode = 0; mode < SW_CHECK_MODE_COUNT_; mode++)
-            result->checked[i].difference[mode] = -1;
-        if (result->checked[i].fqn == NULL)
-            return sw_arena_fail(result->arena, "what is found", err);
-    }
-    result->n_checked = n;
-    return SW_OK;
+    for (uint32_t i = 0; i < n; i++)
+        SW_TRY(list_one(c, i, SW_CHECKED_OUTPUT, c->trace->outputs[i].fqn, err));
+    SW_TRY(list_one(c, n, SW_CHECKED_LOSS, "", err));
+    for (uint32_t k = 0; k < c->n_gradients; k++)
+        SW_TRY(list_one(c, n + 1 + k, SW_CHECKED_GRADIENT, c->trace->gradients[c->order[k]].fqn, err));
+    result->n_checked = n + c->n_gradients + 2;
+    return list_one(c, result->n_checked - 1, SW_CHECKED_NORM, "", err);
 }
 
 /* A plan that does not run is what was found; others fail. */
@@ -432,8 +276,7 @@ static sw_status run_all(sw_checking *c, sw_error *err)
     bool is_wrong = false;
 
     SW_TRY(sw_comm_agree(c->comm, begin(c, err), err));
-    SW_TRY(sw_comm_agree(c->comm, c->is_first ? run_reference(c, err) : SW_OK, err));
-    SW_TRY(tell(c, err));
+    SW_TRY(sw_check_reference(c, err));
     c->result->loss = c->numbers[0];
     c->result->n_rows = c->n_rows;
     c->result->n_tokens = c->n_tokens;

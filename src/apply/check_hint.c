@@ -21,11 +21,7 @@ enum { NAMES = 48, WORDS = 160, ROWS_LOOKED_AT = 64 };
 
 /* Factors this near are the same: far wider than rounding, far closer than two sizes. */
 static const double NEARLY = 1e-3;
-
-static double size_of(double x)
-{
-    return x < 0 ? -x : x;
-}
+static const double NOTHING_AT_ALL = 1e-6;
 
 static bool is_number(double x)
 {
@@ -55,7 +51,7 @@ static void name_size(const sw_checking *c, double size, char names[NAMES])
     names[0] = '\0';
     for (size_t i = 0; i < SW_COUNT(axes); i++) {
         const sw_group *group = sw_active_group(&c->active, axes[i]);
-        if (group->size == 1 || size_of(size / group->size - 1) > NEARLY)
+        if (group->size == 1 || sw_size_of(size / group->size - 1) > NEARLY)
             continue;
         int more = snprintf(names + length, NAMES - length, "%s%s", length == 0 ? "" : " and ",
                             sw_axis_name(axes[i]));
@@ -81,11 +77,11 @@ static void say_factor(const sw_checking *c, const sw_check_part *part, double f
     };
     char names[NAMES];
 
-    if (size_of(factor) < 1e-6) {
+    if (sw_size_of(factor) < NOTHING_AT_ALL) {
         (void)snprintf(words, WORDS, "all of it is zero: nothing arrives there, or nothing flows back");
         return;
     }
-    if (replicas > 0 && size_of(factor / replicas - 1) < NEARLY) {
+    if (replicas > 0 && sw_size_of(factor / replicas - 1) < NEARLY) {
         (void)snprintf(words, WORDS,
                        "%.4g times what it should be: summed over the %" PRIu32
                        " neighbours of %s once too often",
@@ -123,9 +119,9 @@ static fit fit_of(const sw_group *group, const double *got, const sw_check_part 
         sw_all_reduce(group, 2, SW_DTYPE_F64, sums, sums);
     found.factor = sums[1] > 0 ? sums[0] / sums[1] : 0;
     for (uint64_t i = 0; i < part->n; i++) {
-        double off = size_of(got[i] - found.factor * part->wanted[i]);
+        double off = sw_size_of(got[i] - found.factor * part->wanted[i]);
         if (is_number(part->wanted[i]) && !(off <= found.misfit))
-            found.misfit = off - off == 0 ? off : __builtin_inf();
+            found.misfit = sw_is_finite(off) ? off : __builtin_inf();
     }
     if (group != NULL)
         sw_all_reduce_max(group, 1, SW_DTYPE_F64, &found.misfit, &found.misfit);
@@ -134,7 +130,8 @@ static fit fit_of(const sw_group *group, const double *got, const sw_check_part 
 
 static bool fits(fit f, double slack)
 {
-    return f.misfit - f.misfit == 0 && f.misfit <= slack * (size_of(f.factor) > 1 ? size_of(f.factor) : 1);
+    return sw_is_finite(f.misfit) &&
+           f.misfit <= slack * (sw_size_of(f.factor) > 1 ? sw_size_of(f.factor) : 1);
 }
 
 /* ---- sums that are missing ---- */
@@ -149,9 +146,9 @@ static sw_status try_sum(const sw_checking *c, const sw_group *group, const char
     SW_TRY(sw_comm_agree(c->comm, sum == NULL ? sw_arena_fail(c->arena, "a sum", err) : SW_OK, err));
     sw_all_reduce(group, part->n, SW_DTYPE_F64, part->got, sum);
     fit all = fit_of(c->all, sum, part);
-    if (!fits(all, slack * group->size) || size_of(all.factor) < NEARLY)
+    if (!fits(all, slack * group->size) || sw_size_of(all.factor) < NEARLY)
         return SW_OK;
-    if (size_of(all.factor - 1) > NEARLY)
+    if (sw_size_of(all.factor - 1) > NEARLY)
         say_factor(c, part, all.factor, factor);
     (void)snprintf(words, WORDS, "ranks have summands, a sum over %s is missing%s%.90s", name,
                    factor[0] == '\0' ? "" : "; that is ", factor);
@@ -196,7 +193,7 @@ static sw_status try_sums(const sw_checking *c, const sw_check_part *part, doubl
 static bool is_row(const double *a, const double *b, uint64_t width, double slack)
 {
     for (uint64_t k = 0; k < width; k++) {
-        if (!(size_of(a[k] - b[k]) <= slack)) /* NaN is no row */
+        if (!(sw_size_of(a[k] - b[k]) <= slack)) /* NaN is no row */
             return false;
     }
     return true;
@@ -256,8 +253,8 @@ static account account_of(const sw_check_part *part, double slack)
     account mine = {.fits = fits(f, slack), .factor = f.factor};
 
     for (uint64_t i = 0; i < part->n; i++) {
-        double off = is_number(part->wanted[i]) ? size_of(part->got[i] - part->wanted[i]) : 0;
-        mine.is_broken = off - off == 0 ? mine.is_broken : 1;
+        double off = is_number(part->wanted[i]) ? sw_size_of(part->got[i] - part->wanted[i]) : 0;
+        mine.is_broken = sw_is_finite(off) ? mine.is_broken : 1;
         mine.is_wrong = off <= slack ? mine.is_wrong : 1;
     }
     return mine;
@@ -279,18 +276,16 @@ static void say_ranks(const sw_checking *c, const account *all, char words[WORDS
         is_multiple = is_multiple && all[r].fits != 0;
         is_broken = is_broken || all[r].is_broken != 0;
     }
-    if (is_broken)
+    if (is_broken) {
         (void)snprintf(words, WORDS, "not finite, on rank %" PRIu32 " first", first);
-    else if (is_multiple && n_wrong < c->all->size && size_of(all[first].factor) < 1e-6)
-        (void)snprintf(words, WORDS,
-                       "one part is zero: that of rank %" PRIu32 ", %" PRIu32 " of %" PRIu32
-                       " ranks are wrong",
-                       first, n_wrong, c->all->size);
-    else if (is_multiple && n_wrong < c->all->size)
-        (void)snprintf(words, WORDS,
-                       "rank %" PRIu32 " has %.4g times what it should, %" PRIu32 " of %" PRIu32
-                       " ranks are wrong",
-                       first, all[first].factor, n_wrong, c->all->size);
+    } else if (is_multiple && n_wrong < c->all->size) {
+        bool is_zero = sw_size_of(all[first].factor) < NOTHING_AT_ALL;
+        int length = is_zero ? snprintf(words, WORDS, "one part is zero: that of rank %" PRIu32, first)
+                             : snprintf(words, WORDS, "rank %" PRIu32 " has %.4g times what it should", first,
+                                        all[first].factor);
+        (void)snprintf(words + length, WORDS - (size_t)length, ", %" PRIu32 " of %" PRIu32 " ranks are wrong",
+                       n_wrong, c->all->size);
+    }
 }
 
 static sw_status gather_accounts(const sw_checking *c, const sw_check_part *part, double slack,

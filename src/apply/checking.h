@@ -31,12 +31,25 @@ typedef struct sw_checking {
     double numbers[2]; /* of one rank: loss and norm */
     uint32_t n_outputs;
     uint32_t n_gradients;
+    uint32_t *order; /* gradients by the backward: behind what was run last */
     /* What is being compared. */
     sw_check_result *result;
     sw_check_mode mode;
     const sw_trace *trace; /* this rank's part */
     sw_net *net;           /* that made it */
 } sw_checking;
+
+/* ---- numbers ---- */
+
+static inline double sw_size_of(double x)
+{
+    return x < 0 ? -x : x;
+}
+
+static inline bool sw_is_finite(double x)
+{
+    return x - x == 0;
+}
 
 /* ---- runs (check_run.c) ---- */
 
@@ -48,6 +61,14 @@ sw_status sw_check_run_whole(sw_checking *c, sw_dtype dtype, sw_trace **out, sw_
  * validate mode for a placement; *err tells which. Collective.
  */
 sw_status sw_check_run_part(sw_checking *c, sw_trace **out, bool *is_wrong, sw_error *err);
+
+/* ---- one rank (check_reference.c) ---- */
+
+/* The runs of the first rank, what they say of rounding, and that on all ranks. Collective. */
+sw_status sw_check_reference(sw_checking *c, sw_error *err);
+
+/* The order of gradients, by the outputs of a run. */
+sw_status sw_check_order(sw_checking *c, const sw_trace *trace, sw_error *err);
 
 /* ---- one thing that is checked (check_part.c) ---- */
 

@@ -102,14 +102,16 @@ static void put_verdict(const sw_check_result *result, sw_buffer *out)
 {
     const sw_checked *first = result->first;
 
-    if (result->verdict == SW_CHECK_EQUAL)
-        sw_buffer_puts(out, "equal: the same bits as one rank\n");
-    else if (result->verdict == SW_CHECK_ROUNDING)
-        sw_text_line(out, "equal up to rounding; the first that differs: %s%s%s, by %.2g", first->fqn,
+    if (result->verdict == SW_CHECK_ROUNDING) {
+        sw_text_line(out, "the first that differs: %s%s%s, by %.2g", first->fqn,
                      *first->fqn == '\0' ? "" : ", ", sw_checked_kind_name(first->kind),
                      first->difference[result->mode]);
-    else
+    }
+    if (result->verdict == SW_CHECK_BUG)
         sw_text_line(out, "bug: %s", result->what);
+    else
+        sw_buffer_puts(out, result->verdict == SW_CHECK_EQUAL ? "equal: the same bits as one rank\n"
+                                                              : "equal up to rounding\n");
 }
 
 static void put_text(const sw_running *r, const sw_check_result *result, sw_dtype dtype, sw_buffer *out)
