@@ -2,6 +2,7 @@
 #include "apply/bind.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "apply/applied.h"
@@ -9,6 +10,8 @@
 #include "apply/injection.h"
 #include "base/glob.h"
 #include "base/status.h"
+
+enum { NAME = 1024 };
 
 /* ---- specs ---- */
 
@@ -87,6 +90,17 @@ static sw_status prepare(binder *b, sw_module *module, const sw_parallel_spec *s
     return sw_bound_make(bound, b->applied, b->err);
 }
 
+/* A module of a layer that the net does not run, or a core, which holds nothing, of such a module. */
+static bool is_left_alone(const sw_net *net, const char *fqn)
+{
+    char parent[NAME];
+    const char *last = strrchr(fqn, '.');
+
+    (void)snprintf(parent, sizeof parent, "%.*s", last == NULL ? 0 : (int)(last - fqn), fqn);
+    return sw_net_leaves_alone(net, fqn) ||
+           (sw_net_module(net, parent) == NULL && sw_net_leaves_alone(net, parent));
+}
+
 static sw_status prepare_named(binder *b)
 {
     const sw_plan *plan = b->applied->plan;
@@ -94,6 +108,8 @@ static sw_status prepare_named(binder *b)
     for (uint32_t i = 0; i < plan->n_parallel; i++) {
         sw_module *module = sw_net_module(b->applied->net, plan->parallel[i].fqn);
         sw_parallel_spec spec;
+        if (module == NULL && is_left_alone(b->applied->net, plan->parallel[i].fqn))
+            continue;
         if (module == NULL)
             return SW_FAIL(b->err, SW_E_PLAN, "make the plan of this model", "%s: the net has no such module",
                            plan->parallel[i].fqn);
@@ -165,6 +181,8 @@ sw_status sw_validate_materialized_modules(const sw_net *net, sw_error *err)
 
     for (uint32_t i = 0; a != NULL && i < a->plan->n_parallel; i++) {
         const sw_module *module = sw_net_module(net, a->plan->parallel[i].fqn);
+        if (module == NULL && is_left_alone(net, a->plan->parallel[i].fqn))
+            continue;
         if (module == NULL || module->stages == &sw_stages_local)
             return SW_FAIL(err, SW_E_PLAN, "bind it after the plan was applied",
                            "%s: the plan spreads it over %s and it is not bound", a->plan->parallel[i].fqn,

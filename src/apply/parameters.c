@@ -1,7 +1,7 @@
 /*
  * Phase A: each parameter's part of this rank, by the arithmetic of mesh/shard.h, and the numbers of modules
- * that are divided with it. What the plan lists and the net does not have are buffers; the other way round is
- * refused.
+ * that are divided with it. What the plan lists and the net does not have is what the net leaves alone, of
+ * which buffers may be in the plan only; the other way round is refused.
  */
 #include "apply/phases.h"
 
@@ -154,6 +154,8 @@ static sw_status cut_stack(sw_applied *a, const sw_spec *spec, const sw_spec_par
         int length =
             snprintf(name, sizeof name, "%s.%s%" PRIu32 "%s", spec->fqn, named->prefix, i, named->suffix);
         sw_applied_parameter *p = length < NAME ? find(a, by_name, name, (size_t)length) : NULL;
+        if (p == NULL && length < NAME && sw_net_leaves_alone(a->net, name))
+            return SW_OK;
         if (p == NULL || p->parameter->stack == NULL)
             return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net stacks no such expert",
                            name);
@@ -203,8 +205,8 @@ static sw_status cut_planned(sw_applied *a, const sw_spec *spec, uint32_t i, con
         return cut_stack(a, spec, planned, stack, by_name, err);
     if (p != NULL)
         return cut(a, p, &c, facts, err);
-    if (facts->role == SW_ROLE_SKIP)
-        return SW_OK; /* a buffer: it is not trained, and the net makes its own */
+    if (facts->role == SW_ROLE_SKIP || sw_net_leaves_alone(a->net, name))
+        return SW_OK; /* the net makes its own, or does without */
     return SW_FAIL(err, SW_E_PLAN, "make the plan of this model", "%s: the net has no such parameter", name);
 }
 

@@ -47,6 +47,8 @@ static sw_status check_spec(const sw_applied *a, const sw_spec *spec, sw_error *
 {
     const sw_module *module = sw_apply_module(a, spec);
 
+    if (module == NULL && sw_net_leaves_alone(a->net, spec->fqn))
+        return SW_OK;
     SW_TRY(sw_apply_check_injection(a, spec, err));
     if (module == NULL && needs_module(spec) && spec->n_params > 0)
         return SW_FAIL(err, SW_E_PLAN, "this boundary can be planned but not run",

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "plan/check.h"
+
+enum { NAME = 1024 };
 
 static const sw_applied_parameter *find(const sw_applied *a, const char *fqn)
 {
@@ -24,19 +27,56 @@ static bool is_tied(const sw_net *net)
     return net->head->held[SW_SLOT_HEAD].weight == NULL && net->held[SW_SLOT_TOKENS].weight != NULL;
 }
 
+/* What the plan says of a tensor by its name; NULL: nothing. */
+static const sw_facts *planned(const sw_plan *plan, const char *fqn)
+{
+    char name[NAME];
+
+    for (uint32_t s = 0; s < plan->n_specs; s++) {
+        const sw_spec *spec = &plan->specs[s];
+        for (uint32_t i = 0; i < spec->n_params && !spec->is_tied_alias; i++) {
+            (void)sw_check_fqn(spec, &spec->params[i], name, sizeof name);
+            if (strcmp(name, fqn) == 0)
+                return &plan->facts[spec->params[i].facts];
+        }
+    }
+    return NULL;
+}
+
+static sw_status refuse_cuts(const sw_tied_pair *pair, sw_error *err)
+{
+    return SW_FAIL(err, SW_E_PLAN, "give both names the same placement",
+                   "%s and %s are tied but not cut alike", pair->first, pair->second);
+}
+
+/* A checkpoint may have both names: the second is the first once more, and nothing is read of it. */
+static sw_status check_copy(const sw_applied *a, const sw_applied_parameter *first, const sw_tied_pair *pair,
+                            sw_error *err)
+{
+    const sw_facts *facts = planned(a->plan, pair->second);
+    sw_placement places[SW_GRID_MAX_AXES];
+    sw_tensor_layout copy;
+
+    if (facts == NULL)
+        return SW_OK;
+    sw_active_places(&first->layout.grid, &facts->places, places);
+    SW_TRY(sw_tensor_layout_make(&copy, &first->layout.grid, first->layout.n_dims, first->layout.dims, places,
+                                 err));
+    return sw_tensor_layout_equal(&first->layout, &copy) ? SW_OK : refuse_cuts(pair, err);
+}
+
 static sw_status check_pair(const sw_applied *a, const sw_tied_pair *pair, sw_error *err)
 {
     const sw_applied_parameter *first = find(a, pair->first);
     const sw_applied_parameter *second = find(a, pair->second);
 
+    if (first == NULL) /* in another part */
+        return SW_OK;
     if (second == NULL) /* one parameter, or the other end is in another part */
-        return SW_OK;
-    if (first == NULL)
-        return SW_OK;
+        return check_copy(a, first, pair, err);
     if (first->parameter->dtype != second->parameter->dtype ||
         !sw_tensor_layout_equal(&first->layout, &second->layout))
-        return SW_FAIL(err, SW_E_PLAN, "give both names the same placement",
-                       "%s and %s are tied but not cut alike", pair->first, pair->second);
+        return refuse_cuts(pair, err);
     return SW_FAIL(err, SW_E_PLAN, "set tie_word_embeddings as the checkpoint has it",
                    "%s and %s are tied in the plan and two parameters in the net", pair->first, pair->second);
 }

@@ -1,7 +1,7 @@
 /*
  * The wrap of validate mode (apply/wrap.h): tensors carry layouts, every operation inside checks its rule,
- * and what comes in and out is compared with the contract. A region that the plan declares opaque computes on
- * local tensors and is believed what it declares.
+ * and what comes in and out is compared with the contract. A region that the plan declares opaque, or whose
+ * tokens go to the experts of other ranks, computes on local tensors and is believed what it declares.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +55,9 @@ static bool agrees(const sw_applied_boundary *b, sw_step *step, const sw_pass *p
 
 /* A black box by the plan's word, or one whose experts are bound to their ranks: tokens cross those inside.
  */
-static bool is_region(const sw_applied_boundary *b)
+static bool is_region(const sw_spec *spec)
 {
-    return b->spec->region_dispatch == 0 || b->spec->ep_size > 1;
+    return spec->region_dispatch == 0 || (spec->region_dispatch < 0 && spec->ep_size > 1);
 }
 
 /* The class's forward on local tensors; what comes out is laid out as declared. */
@@ -82,8 +82,8 @@ static sw_tensor *run_checked(const sw_applied_boundary *b, sw_step *step, const
             return NULL;
     }
     sw_apply_enter(b, step, pass, in, moved);
-    sw_tensor *y = is_region(b) ? run_region(b, step, pass, moved)
-                                : b->module->class->forward(b->module, step, pass, moved);
+    sw_tensor *y = is_region(b->spec) ? run_region(b, step, pass, moved)
+                                      : b->module->class->forward(b->module, step, pass, moved);
     if (y == NULL || (b->has_out_src && !agrees(b, step, pass, y, b->out_src, "out_src")))
         return NULL;
     return sw_apply_leave(b, step, pass, y);

@@ -245,7 +245,7 @@ static sw_status bind_tensor(binding *b, uint32_t i)
     sw_parameter *p = &b->net->parameters[b->net->n_parameters];
 
     if (row != NULL && is_left_alone(b, row, layer))
-        return SW_OK;
+        return sw_net_text(b->net, &b->net->left_alone[b->net->n_left_alone++], b->err, "%s", entry->name);
     if (row != NULL)
         row = sw_family_row_for(b->model->family, row, &b->model->config.attributes, layer < 0 ? 0 : layer);
     if (row == NULL || layer >= (int64_t)b->net->n_layers || !holds(b, row, layer)) {
@@ -360,8 +360,9 @@ sw_status sw_net_bind(sw_net *net, const sw_model *model, const sw_net_options *
 
     net->parameters = sw_arena_zero(net->arena, n, sizeof *net->parameters);
     net->stacks = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *net->stacks);
+    net->left_alone = sw_arena_zero(net->arena, n, sizeof *net->left_alone);
     b.has = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *b.has);
-    if (net->parameters == NULL || net->stacks == NULL || b.has == NULL)
+    if (net->parameters == NULL || net->stacks == NULL || net->left_alone == NULL || b.has == NULL)
         return no_memory(&b);
     for (uint32_t i = 0; i < model->n_params; i++)
         SW_TRY(bind_tensor(&b, i));

@@ -267,6 +267,18 @@ sw_module *sw_net_module(const sw_net *net, const char *fqn)
     return NULL;
 }
 
+bool sw_net_leaves_alone(const sw_net *net, const char *fqn)
+{
+    size_t length = strlen(fqn);
+
+    for (uint32_t i = 0; i < net->n_left_alone; i++) {
+        const char *name = net->left_alone[i];
+        if (strncmp(name, fqn, length) == 0 && (name[length] == '\0' || name[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
 sw_parameter *sw_net_parameter(const sw_net *net, const char *fqn)
 {
     for (uint32_t i = 0; i < net->n_parameters; i++) {

@@ -65,6 +65,8 @@ struct sw_net {
     uint32_t n_parameters;
     sw_parameter *stacks; /* of experts that stand one by one in the checkpoint */
     uint32_t n_stacks;
+    const char **left_alone; /* tensors of the checkpoint that it does not compute with */
+    uint32_t n_left_alone;
     const sw_stages *stages; /* of the loss and of routers */
     /* Constants. */
     sw_rotary_pair rotary;
@@ -91,6 +93,12 @@ void sw_net_forget_gradients(sw_net *net);
 /* NULL when there is none. */
 sw_module *sw_net_module(const sw_net *net, const char *fqn);
 sw_parameter *sw_net_parameter(const sw_net *net, const char *fqn);
+
+/*
+ * Does the checkpoint have a tensor of this name, or tensors under this module, that the net does not compute
+ * with? Buffers, a tied head that is stored too, layers that predict further tokens.
+ */
+bool sw_net_leaves_alone(const sw_net *net, const char *fqn);
 
 /* One run over tokens [B, T]. Everything in it is borrowed until the step ends. */
 struct sw_pass {

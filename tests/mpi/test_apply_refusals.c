@@ -17,6 +17,7 @@ static sw_comm *comm;
 static sw_model *model;
 static sw_plan *plan;
 static sw_net *net;
+static char folder[512];
 
 static sw_net *make_net(void)
 {
@@ -367,6 +368,27 @@ static void a_tied_pair_that_is_not_cut_alike_is_refused(void **state)
     refuses(SW_E_PLAN, "are tied but not cut alike");
 }
 
+/* A checkpoint that stores a tied head too: the net does without, wherever the plan puts it like the table.
+ */
+static void a_stored_copy_of_a_tied_table_is_cut_as_the_table(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    (void)close_case(NULL);
+    (void)snprintf(folder, sizeof folder, "%s/tests/parity/data/falcon_multi_query", SW_SOURCE_DIR);
+    assert_int_equal(sw_model_open(&model, folder, NULL), SW_OK);
+    assert_int_equal(sw_mesh_create(&mesh, "cp=2", 0, NULL), SW_OK);
+    assert_int_equal(sw_comm_create(&comm, mesh, NULL, NULL), SW_OK);
+    plan = make_plan(mesh);
+    net = make_net();
+    uint32_t facts = spec_of("lm_head")->params[0].facts;
+    sw_facts right = plan->facts[facts];
+    plan->facts[facts].places.on[SW_ON_CP] = (sw_placement){SW_PLACE_SHARD, 0, NULL};
+    refuses(SW_E_PLAN, "transformer.word_embeddings.weight and lm_head.weight are tied but not cut alike");
+    plan->facts[facts] = right;
+    assert_int_equal(apply(NULL), SW_OK);
+}
+
 static void a_parameter_that_is_cut_over_cp_has_no_source(void **state)
 {
     (void)state;
@@ -427,6 +449,7 @@ int main(void)
         TEST(a_dim_that_a_tensor_lacks_is_refused),
         TEST(a_tied_pair_of_two_parameters_is_refused),
         TEST(a_tied_pair_that_is_not_cut_alike_is_refused),
+        TEST(a_stored_copy_of_a_tied_table_is_cut_as_the_table),
         TEST(a_parameter_that_is_cut_over_cp_has_no_source),
         TEST(no_memory_changes_nothing),
     };

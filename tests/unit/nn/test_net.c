@@ -166,7 +166,18 @@ static void what_a_tied_head_and_buffers_store_is_left_alone(void **state)
     assert_null(sw_net_parameter(net, "lm_head.weight"));
     assert_non_null(sw_net_module(net, "lm_head"));
     assert_ptr_equal(net->head, sw_net_module(net, "lm_head"));
+    assert_false(sw_net_leaves_alone(net, "lm_head.weight")); /* it is not there */
     sw_net_destroy(net);
+    assert_int_equal(sw_model_open(&model, golden_folder("falcon_multi_query"), NULL), SW_OK);
+    assert_int_equal(sw_net_create(&net, model, &(sw_net_options){0}, NULL), SW_OK);
+    assert_int_equal(net->n_left_alone, 1);
+    assert_true(sw_net_leaves_alone(net, "lm_head.weight"));
+    assert_true(sw_net_leaves_alone(net, "lm_head"));
+    assert_false(sw_net_leaves_alone(net, "lm_head.w"));
+    assert_false(sw_net_leaves_alone(net, ""));
+    assert_false(sw_net_leaves_alone(net, "transformer.h.0"));
+    sw_net_destroy(net);
+    sw_model_close(model);
 }
 
 /* ---- names ---- */
