@@ -165,6 +165,42 @@ static const sw_tensor *scale_columns(sw_step *step, const sw_tensor *x, const s
     return sw_op_rms_by_sums(step, x, sums, weight, &args);
 }
 
+/* In validate mode: numbers of heads [H, D], cut as the heads of `x` [B, T, H, D] are. */
+static const sw_tensor_layout *layout_of_heads(sw_step *step, const sw_tensor_layout *x)
+{
+    sw_tensor_layout *made = x == NULL ? NULL : sw_stack_take(sw_step_stack(step), sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    *made = *x;
+    made->n_dims = 2;
+    made->dims[0] = x->dims[2];
+    made->dims[1] = x->dims[3];
+    for (uint32_t k = 0; k < made->grid.n_axes; k++) {
+        bool is_cut = made->on[k].kind == SW_PLACE_SHARD && made->on[k].dim == 2;
+        made->on[k] = is_cut ? (sw_placement){SW_PLACE_SHARD, 0, made->on[k].cut}
+                             : (sw_placement){SW_PLACE_REPLICATE, 0, NULL};
+    }
+    return made;
+}
+
+/* Weights [H, D] of the heads that are here; a rank may hold those of all. */
+static const sw_tensor *weights_of(const heads *h, sw_slot slot, const sw_tensor *x)
+{
+    const sw_net_settings *s = &h->module->net->settings;
+    const sw_tensor *all = h->module->held[slot].weight->tensor;
+    uint64_t first = (uint64_t)h->module->attributes[SW_ATTENTION_FIRST_HEAD];
+
+    if (x == NULL || all->dims[0] == x->dims[2])
+        return all;
+    if (slot == SW_SLOT_K_NORM)
+        first = first * s->kv_heads / s->heads;
+    sw_tensor *mine = sw_view_slice(h->step, all, 0, first, x->dims[2]);
+    if (mine != NULL)
+        mine->layout = layout_of_heads(h->step, x->layout);
+    return mine;
+}
+
 /* One weight for all heads, [D], or one for each, [H, D]. */
 static const sw_tensor *head_norm(const heads *h, sw_slot slot, const sw_tensor *x)
 {
@@ -175,8 +211,9 @@ static const sw_tensor *head_norm(const heads *h, sw_slot slot, const sw_tensor 
         return x;
     if (held->weight->n_dims == 1)
         return sw_normalise(h->module->net, h->step, held, x);
+    const sw_tensor *weights = weights_of(h, slot, x);
     x = sw_view_merge(h->step, sw_normalise(h->module->net, h->step, &bare, x), 2);
-    return split(h, scale_columns(h->step, x, sw_view_merge(h->step, held->weight->tensor, 0)));
+    return split(h, scale_columns(h->step, x, sw_view_merge(h->step, weights, 0)));
 }
 
 static void turn(heads *h, const sw_pass *pass)
