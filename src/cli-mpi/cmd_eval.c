@@ -101,9 +101,9 @@ const sw_command sw_command_eval = {
     .summary = "the loss of a model over a file of tokens",
     .usage = "MODEL --tokens FILE|--text FILE [--seq-len N] [options]",
     .description =
-        "Run a Hugging Face folder over the tokens of FILE, cut into sequences one after the other. Every\n"
-        "token but the first is predicted once, from those of its sequence before it: mean loss,\n"
-        "perplexity, tokens a second.\n",
+        "Run a Hugging Face folder or a sharded one over the tokens of FILE, cut into sequences one after\n"
+        "the other. Every token but the first is predicted once, from those of its sequence before it:\n"
+        "mean loss, perplexity, tokens a second.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -254,10 +254,10 @@ const sw_command sw_command_generate = {
     .summary = "tokens that follow a prompt",
     .usage = "MODEL --prompt-tokens LIST|--prompt-text TEXT [--max-new N] [options]",
     .description =
-        "Continue a prompt with a Hugging Face folder, and print the new tokens on one line; with\n"
-        "--prompt-text, bytes as tokens, the whole text. The likeliest token is taken each time, or with\n"
-        "--temperature one by chance: the same seed gives the same text. Several ranks share the model as\n"
-        "--mesh says, over cp, ep and tp; the text is that of one rank.\n",
+        "Continue a prompt with a Hugging Face folder or a sharded one, and print the new tokens on one\n"
+        "line; with --prompt-text, bytes as tokens, the whole text. The likeliest token is taken each\n"
+        "time, or with --temperature one by chance: the same seed gives the same text. Several ranks share\n"
+        "the model as --mesh says, over cp, ep and tp; the text is that of one rank.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
