@@ -37,7 +37,7 @@ sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, 
                         sw_error *err)
 {
     const sw_applied *a = sw_applied_of(net);
-    sw_local_files files SW_AUTO(sw_local_close) = {NULL};
+    sw_local_files files SW_AUTO(sw_local_close) = {NULL, NULL};
 
     if (a == NULL || net->n_parameters == 0 || net->parameters[0].tensor == NULL)
         return SW_FAIL(err, SW_E_ARGUMENT, "apply a plan and take memory first",

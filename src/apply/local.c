@@ -10,7 +10,7 @@
 
 sw_status sw_local_open(sw_local_files *out, const char *path, sw_error *err)
 {
-    *out = (sw_local_files){NULL};
+    *out = (sw_local_files){NULL, NULL};
     SW_TRY(sw_store_open(&out->store, path, NULL, err));
     sw_status status = sw_mapped_create(&out->files, out->store, err);
     if (status != SW_OK)
@@ -27,7 +27,7 @@ void sw_local_close(sw_local_files *files)
 {
     sw_mapped_destroy(files->files);
     sw_store_close(files->store);
-    *files = (sw_local_files){NULL};
+    *files = (sw_local_files){NULL, NULL};
 }
 
 static sw_status find(const sw_local_reader *reader, const sw_tensor_layout *layout, const char *name,
