@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "checkpoint/crew.h"
 #include "checkpoint/fixed_math.h"
+#include "comm/comm.h"
 #include "train/cut.h"
 
 enum { USUAL_TOKENS = 512, USUAL_LOGITS = 1 << 24 };
@@ -48,8 +49,6 @@ static sw_status begin(evaluating *e, const sw_eval_options *options, sw_error *
     e->n_rows = e->n_rows < e->n_sequences ? e->n_rows : e->n_sequences;
     e->chunk = most_logits / (e->n_rows * e->net->settings.vocab);
     e->chunk = e->chunk == 0 ? 1 : e->chunk;
-    if (e->ranks.cuts_tokens) /* no rank has the places of a row to choose from */
-        e->chunk = UINT64_MAX;
     e->ids = sw_alloc_zero(e->n_rows * e->length, sizeof *e->ids);
     e->targets = sw_alloc_zero(e->n_rows * e->length, sizeof *e->targets);
     if (e->ids == NULL || e->targets == NULL)
@@ -75,41 +74,60 @@ static void fill_row(const evaluating *e, uint64_t number, uint64_t row)
     }
 }
 
-/* Columns first .. first + n - 1 of the targets, in memory of the step. */
-static const sw_tensor *cut_targets(const evaluating *e, const sw_feed *feed, uint64_t first, uint64_t n)
-{
-    const uint64_t dims[] = {feed->n_rows, n};
-    sw_tensor *cut = sw_step_tensor(e->step, SW_DTYPE_I32, 2, dims);
-
-    for (uint64_t row = 0; cut != NULL && row < feed->n_rows; row++)
-        memcpy((int32_t *)sw_tensor_data(cut) + row * n, feed->targets + row * feed->n_tokens + first,
-               n * sizeof(int32_t));
-    return cut;
-}
-
-/* One pass and its hidden states. */
+/* One pass and its hidden states. Ranks may share those out: slices of equal length of each row. */
 typedef struct passing {
     sw_feed feed;
     sw_pass pass;
     const sw_tensor *hidden;
+    uint64_t n_slices;
+    uint64_t length; /* of a slice */
 } passing;
 
-/* Add the loss of n places of each row to *sum; the logits are given back. */
+/* Places first .. first + n - 1 of each slice of the targets, in memory of the step. */
+static const sw_tensor *cut_targets(const evaluating *e, const passing *p, uint64_t first, uint64_t n)
+{
+    const uint64_t dims[] = {p->feed.n_rows, p->n_slices * n};
+    sw_tensor *cut = sw_step_tensor(e->step, SW_DTYPE_I32, 2, dims);
+    int32_t *out = cut == NULL ? NULL : sw_tensor_data(cut);
+
+    for (uint64_t i = 0; cut != NULL && i < p->feed.n_rows * p->n_slices; i++)
+        memcpy(out + i * n, p->feed.targets + i * p->length + first, n * sizeof *out);
+    return cut;
+}
+
+/* Add the loss of n places of each slice to *sum; the logits are given back. */
 static sw_status add_loss(const evaluating *e, const passing *p, uint64_t first, uint64_t n, double *sum,
                           sw_error *err)
 {
     const sw_loss_stage *loss = &e->net->stages->loss;
     sw_stack_mark mark = sw_stack_top(sw_step_stack(e->step));
-    const sw_tensor *cut = n == p->feed.n_tokens
-                               ? p->hidden
-                               : sw_op_copy(e->step, sw_view_slice(e->step, p->hidden, 1, first, n));
-    const sw_tensor *logits = sw_net_logits(e->net, e->step, &p->pass, cut);
-    const sw_tensor *y = loss->run(loss->context, e->step, logits, cut_targets(e, &p->feed, first, n), 1.0);
+    const sw_tensor *targets = cut_targets(e, p, first, n);
+    const sw_tensor *cut =
+        n == p->length ? p->hidden : sw_op_copy(e->step, sw_view_slice(e->step, p->hidden, 1, first, n));
+    sw_pass pass = p->pass;
 
+    SW_TRY(sw_step_status(e->step, err));
+    pass.tokens = targets; /* the head is asked for as many */
+    const sw_tensor *logits = sw_net_logits(e->net, e->step, &pass, cut);
+    const sw_tensor *y = loss->run(loss->context, e->step, logits, targets, 1.0);
     SW_TRY(sw_step_status(e->step, err));
     *sum += sw_scalar_of(y);
     sw_stack_release(sw_step_stack(e->step), mark);
     return SW_OK;
+}
+
+/* Slices that are not equal are taken whole, as one: no rank knows where the others cut. */
+static uint64_t slice(const evaluating *e, passing *p)
+{
+    uint64_t n_ranks = e->ranks.hidden == NULL ? 1 : e->ranks.hidden->size;
+    uint64_t n_tokens = p->feed.n_tokens;
+    bool are_equal = n_tokens % n_ranks == 0;
+
+    p->n_slices = are_equal ? n_ranks : 1;
+    p->length = n_tokens / p->n_slices;
+    if (!are_equal || e->chunk >= n_tokens)
+        return p->length;
+    return e->chunk < n_ranks ? 1 : e->chunk / n_ranks;
 }
 
 /* The summed loss of the sequences from `first` on. */
@@ -125,9 +143,10 @@ static sw_status run_pass(evaluating *e, uint64_t first, double *sum, sw_error *
     sw_feed_pass(&p.pass, e->net, e->step, &p.feed);
     p.hidden = sw_net_hidden(e->net, e->step, &p.pass);
     SW_TRY(sw_step_status(e->step, err));
-    for (uint64_t at = 0; at < p.feed.n_tokens; at += e->chunk) {
-        uint64_t left = p.feed.n_tokens - at;
-        SW_TRY(add_loss(e, &p, at, left < e->chunk ? left : e->chunk, sum, err));
+    uint64_t chunk = slice(e, &p);
+    for (uint64_t at = 0; at < p.length; at += chunk) {
+        uint64_t left = p.length - at;
+        SW_TRY(add_loss(e, &p, at, left < chunk ? left : chunk, sum, err));
     }
     return SW_OK;
 }

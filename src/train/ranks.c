@@ -16,7 +16,7 @@ sw_ranks sw_ranks_of(const sw_net *net)
                       .context = sw_comm_group(comm, SW_GROUP_CP),
                       .tokens = sw_comm_group(comm, SW_GROUP_DP_CP),
                       .all = sw_comm_group(comm, SW_GROUP_WORLD),
-                      .cuts_tokens = applied->plan->sequence_parallel};
+                      .hidden = applied->plan->sequence_parallel ? sw_comm_group(comm, SW_GROUP_TP) : NULL};
 }
 
 uint32_t sw_ranks_parts(const sw_ranks *ranks)

@@ -15,7 +15,7 @@ typedef struct sw_ranks {
     const struct sw_group *context; /* that take different tokens of the same rows */
     const struct sw_group *tokens;  /* whose losses are summands: both */
     const struct sw_group *all;
-    bool cuts_tokens; /* hidden states of a rank are not those of all tokens */
+    const struct sw_group *hidden; /* that share out the hidden states of their tokens; NULL: each has all */
 } sw_ranks;
 
 /* Of a net, by what was applied to it. */
