@@ -302,6 +302,7 @@ static void run_decode(const sw_ops_bed *bed, const void *what)
     (void)bed;
     run_pass(work->b, 1);
     work->b->cache->n_tokens = PROMPT;
+    work->b->cache->n_here = PROMPT;
 }
 
 /* Stretches of memory in which what is read stands: parameters lie one behind the other. */
