@@ -210,7 +210,7 @@ static sw_status make_plan(sw_running *r, sw_error *err)
     return sw_plan_create(&r->plan, r->weights.model, r->mesh, &choices, err);
 }
 
-static sw_status open_parts(sw_running *r, const char *path, sw_error *err)
+static sw_status open_model(sw_running *r, const char *path, sw_error *err)
 {
     SW_TRY(sw_weights_open(&r->weights, path, err));
     return make_plan(r, err);
@@ -224,7 +224,7 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
         SW_TRY(sw_weights_open(&r->weights, path, err));
         return sw_load(&r->net, &r->weights, &load, r->kernel, err);
     }
-    SW_TRY(agree(r, open_parts(r, path, err), err));
+    SW_TRY(agree(r, open_model(r, path, err), err));
     load.plan = r->plan;
     load.comm = r->comm;
     load.cp_form = r->cp_form;

@@ -202,8 +202,9 @@ static const sw_pass *keep_pass(const sw_net *net, sw_step *step, const sw_pass 
     *pass = *given;
     uint64_t n_whole = n_positions_of(given);
     pass->rotary = sw_rotary_for(&net->rotary, n_whole);
+    pass->places = given->key_positions;
     if (pass->routers != NULL)
-        pass->routers->places = pass->key_positions;
+        pass->routers->places = pass->places;
     if (pass->cache == NULL)
         return pass;
     if (pass->positions != NULL && !sw_cache_holds(pass->cache, net, pass->positions->dims[1])) {

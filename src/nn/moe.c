@@ -140,9 +140,8 @@ static sw_tensor *forward(const sw_module *module, sw_step *step, const sw_pass 
 
     if (in[0] == NULL)
         return NULL;
-    if (pass->cache == NULL) /* key positions are those of the tokens */
-        routing.experts = sw_router_choices(
-            step, routing.experts, sw_router_places(&module->net->stages->router, step, pass->key_positions));
+    routing.experts = sw_router_choices(step, routing.experts,
+                                        sw_router_places(&module->net->stages->router, step, pass->places));
     if (pass->routers != NULL)
         pass->routers->last = routing.logits;
     const sw_tensor *to_experts[] = {x, routing.experts, routing.weights};

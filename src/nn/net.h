@@ -102,15 +102,16 @@ bool sw_net_leaves_alone(const sw_net *net, const char *fqn);
 
 /* One run over tokens [B, T]. Everything in it is borrowed until the step ends. */
 struct sw_pass {
-    const sw_tensor *tokens;    /* I32 [B, T] */
-    const sw_tensor *positions; /* I32 [B, T] */
-    const sw_tensor
-        *key_positions;       /* I32 [B, S], -1: not there; NULL: those of the tokens. With a cache: [B, T] */
-    sw_cache *cache;          /* keys and values of what went before; NULL: none */
-    uint64_t n_positions;     /* of the whole sequence; 0: one more than the last of the positions */
-    const sw_rotary *rotary;  /* set by the run */
-    sw_router_trace *routers; /* gets what routers say; NULL: nobody asks */
-    bool recomputes;          /* a layer's activations are made once more in the backward */
+    const sw_tensor *tokens;        /* I32 [B, T] */
+    const sw_tensor *positions;     /* I32 [B, T] */
+    const sw_tensor *key_positions; /* I32 [B, T], -1: padding, which nobody sees; NULL: the positions */
+    sw_cache *cache;                /* keys and values of what went before; NULL: none */
+    uint64_t n_positions;           /* of the whole sequence; 0: one more than the last of the positions */
+    sw_router_trace *routers;       /* gets what routers say; NULL: nobody asks */
+    bool recomputes;                /* a layer's activations are made once more in the backward */
+    /* Set by the run. */
+    const sw_rotary *rotary;
+    const sw_tensor *places; /* the key positions that were given; those are the cache's then, [B, S] */
 };
 
 /* I32 [B, T] from `first` on, the same in each row. SW_E_ARGUMENT in the step: more than the net has. */
