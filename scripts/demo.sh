@@ -34,14 +34,14 @@ echo
 awk -F, 'NR == 2 { first = $2 } { last = $2 } END { printf "loss %.2f at the first step, %.2f at the last\n", first, last }' "$out/curve.csv"
 
 echo
-echo "The same first steps on one rank, and on four: dp=2, tp=2"
-for mesh in tp=1 dp=2,tp=2; do
+echo "The same first steps on one rank, and on four: cp=2, tp=2"
+for mesh in tp=1 cp=2,tp=2; do
     ranks=1
     [ "$mesh" = tp=1 ] || ranks=4
     run sh scripts/mpi-run.sh "$ranks" "$bin/shardwright-mpi" train "$out/random" --text "$out/pages.txt" --steps 5 --lr 3e-3 \
         --batch 8 --seq-len 128 --mesh "$mesh" --save "$out/steps-$mesh" --quiet
 done
-run "$bin/shardwright" verify "$out/steps-dp=2,tp=2"
-run "$bin/shardwright" merge "$out/steps-dp=2,tp=2" -o "$out/merged" -q
+run "$bin/shardwright" verify "$out/steps-cp=2,tp=2"
+run "$bin/shardwright" merge "$out/steps-cp=2,tp=2" -o "$out/merged" -q
 run "$bin/shardwright-mpi" eval "$out/merged" --text LICENSE --quiet
 echo "everything is in $out"
