@@ -67,7 +67,8 @@ static sw_status fill(void *context, const sw_net *net, sw_error *err)
         for (uint32_t d = 0; d < p->n_dims; d++)
             n *= part == NULL ? p->dims[d] : part->layout.dims[d];
         void *whole = sw_alloc_zero((size_t)n, sw_elem_bytes(p->dtype));
-        assert_non_null(whole);
+        if (whole == NULL)
+            return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for random weights");
         draw_whole(p, p->dtype, n, whole);
         if (part == NULL)
             memcpy(sw_tensor_data(p->tensor), whole, (size_t)n * sw_elem_bytes(p->dtype));
@@ -571,6 +572,30 @@ static void failures_are_those_of_all_ranks(void **state)
     close_plan();
 }
 
+static void no_memory_on_one_rank_is_no_memory_on_all(void **state)
+{
+    enum { BEFORE_ANYTHING_RUNS = 9 };
+    const checked_case what = ON(LLAMA, "tp=2");
+    const sw_check_options options = {.dtype = SW_DTYPE_F32, .n_rows = 1, .seed = 1, .fill = fill};
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    open_plan(&what);
+    for (uint64_t n = 1; n <= BEFORE_ANYTHING_RUNS; n++) {
+        sw_check_result *result = NULL;
+        sw_error err = {0};
+        int64_t live = sw_alloc_live();
+        sw_alloc_fail_at(sw_test_rank() == 1 ? n : 0);
+        assert_int_equal(sw_check(&result, c.model, c.plan, c.comm, c.ranks.kernel, &options, &err),
+                         SW_E_NO_MEMORY);
+        sw_alloc_fail_at(0);
+        assert_int_equal(err.rank, 1);
+        assert_null(result);
+        assert_int_equal(sw_alloc_live(), live);
+    }
+    close_plan();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,6 +605,7 @@ int main(void)
         cmocka_unit_test(a_hint_says_what_a_difference_looks_like),
         cmocka_unit_test(what_cannot_be_checked_is_refused),
         cmocka_unit_test(failures_are_those_of_all_ranks),
+        cmocka_unit_test(no_memory_on_one_rank_is_no_memory_on_all),
     };
     return SW_MPI_MAIN_WITH("apply_check", tests, open_ranks, close_ranks);
 }
