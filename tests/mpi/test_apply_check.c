@@ -6,6 +6,7 @@
 #include "apply_case.h"
 
 #include "apply/checking.h"
+#include "base/glob.h"
 
 #define SIZES                                                                                                \
     "'num_hidden_layers': 2, 'vocab_size': 29, 'hidden_size': 16, 'max_position_embeddings': 32, "           \
@@ -211,7 +212,7 @@ typedef enum fault_kind {
 typedef struct mutation {
     checked_case what;
     fault_kind fault;
-    const char *boundary;
+    const char *boundary;  /* or several, with * */
     const char *parameter; /* NULL: of the boundary itself */
     const char *first;     /* that must be named */
     const char *hint;
@@ -293,9 +294,8 @@ static void damage_boundary(sw_spec *spec, fault_kind fault)
         spec->inner[i].replicas = 1;
 }
 
-static void damage(const mutation *m)
+static void damage_one(const mutation *m, sw_spec *spec)
 {
-    sw_spec *spec = spec_of(m->boundary);
     sw_facts *facts = m->parameter == NULL ? NULL : own_facts(spec, m->parameter);
 
     if (facts == NULL)
@@ -306,6 +306,20 @@ static void damage(const mutation *m)
         facts->is_deferred = false;
     else
         damage_cut(&facts->places.on[SW_ON_TP], m->fault);
+}
+
+static void damage(const mutation *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c.plan->n_specs; i++) {
+        if (!sw_glob_match(m->boundary, c.plan->specs[i].fqn))
+            continue;
+        damage_one(m, &c.plan->specs[i]);
+        n++;
+    }
+    if (n == 0)
+        fail_msg("no boundary %s", m->boundary);
 }
 
 #define LAYER          "model.layers.1."
@@ -330,6 +344,7 @@ static void damage(const mutation *m)
 #define ATTENTION     LAYER "self_attn"
 #define NORM          LAYER "input_layernorm"
 #define MIXTURE       LAYER "block_sparse_moe"
+#define MIXTURES      "model.layers.*.block_sparse_moe" /* whose routers must agree */
 
 // clang-format off
 static const mutation mutations[] = {
@@ -355,9 +370,9 @@ static const mutation mutations[] = {
     /* what is used inside of a region whose exit sums */
     { ON(LATENT, "tp=2"), SUM_MISSING, ATTENTION, "kv_a_proj_with_mqa.weight", ATTENTION ".kv_a_proj_with_mqa.weight", SUMMANDS("tp") },
     { ON(LATENT, "tp=2"), SUM_TWICE,   ATTENTION, "q_a_layernorm.weight",      ATTENTION ".q_a_layernorm.weight",      TWICE("tp") },
-    { ON(MIXTRAL, "tp=2"),      SUM_MISSING, MIXTURE, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("tp") },
-    { ON(MIXTRAL, "ep=2"),      SUM_MISSING, MIXTURE, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("ep") },
-    { ON(MIXTRAL, "dp=2,tp=2"), SUM_OVER_DP, MIXTURE, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("tp") "; that is " TWICE("dp and tp") },
+    { ON(MIXTRAL, "tp=2"),      SUM_MISSING, MIXTURES, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("tp") },
+    { ON(MIXTRAL, "ep=2"),      SUM_MISSING, MIXTURES, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("ep") },
+    { ON(MIXTRAL, "dp=2,tp=2"), SUM_OVER_DP, MIXTURES, "gate.weight", MIXTURE ".gate.weight", SUMMANDS("tp") "; that is " TWICE("dp and tp") },
     { WITHOUT_SP(MIXTRAL, "tp=2"), EXIT_AS_WHOLE, MIXTURE, NULL, MIXTURE, SUMMANDS("tp") },
     /* data: dp, cp, and edp of experts */
     { ON(LLAMA, "dp=2"), SUM_MISSING, LAYER "mlp",          "up_proj.weight", LAYER "mlp.up_proj.weight",  SUMMANDS("dp") },
