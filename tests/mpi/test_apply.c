@@ -130,7 +130,7 @@ static void caches_of_local_heads_give_the_logits_of_one_rank(void **state)
 {
     static const char *const folders[] = {"llama", "gpt2", "gemma2", "falcon_alibi", "deepseek_v2"};
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
-    double logits[2][256];
+    double logits[2][256] = {{0}};
 
     (void)state;
     sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
