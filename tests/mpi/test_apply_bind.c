@@ -242,6 +242,15 @@ static void an_axis_that_the_mesh_lacks_has_no_ranks(void **state)
     close_all();
 }
 
+static void forms_have_names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SW_CP_FORM_COUNT_; i++)
+        assert_int_equal(sw_cp_form_of_name(sw_cp_form_name((sw_cp_form)i)), i);
+    assert_int_equal(sw_cp_form_of_name("rin"), SW_CP_FORM_COUNT_);
+    assert_null(sw_cp_form_name(SW_CP_FORM_COUNT_));
+}
+
 /* ---- nets ---- */
 
 static sw_status bind(sw_cp_form form, const sw_native_request *request, sw_error *err)
@@ -344,6 +353,7 @@ int main(void)
         cmocka_unit_test(explicit_stages_compute_in_the_layout_that_comes),
         cmocka_unit_test(experts_are_owned_whole_and_evenly),
         cmocka_unit_test(an_axis_that_the_mesh_lacks_has_no_ranks),
+        cmocka_unit_test(forms_have_names),
         cmocka_unit_test(binding_again_is_nothing_and_otherwise_refused),
         cmocka_unit_test(a_failure_of_the_second_module_leaves_the_first_unbound),
         cmocka_unit_test(a_name_that_is_matched_twice_is_refused),

@@ -298,6 +298,46 @@ static void the_same_mesh_twice_gives_the_same_bits(void **state)
     close_bench(&one);
 }
 
+/* What no axis cuts is the same on all ranks, bit for bit. */
+static void expect_equal_copies(const bench *b)
+{
+    const sw_group *all = sw_comm_group(b->comm, SW_GROUP_WORLD);
+
+    for (uint32_t i = 0; i < b->net->n_parameters; i++) {
+        const sw_parameter *p = &b->net->parameters[i];
+        const sw_tensor_layout *layout = &sw_applied_parameter_at(b->net, i)->layout;
+        size_t n_bytes = (size_t)sw_parameter_elems(p) * sw_elem_bytes(p->dtype);
+        bool is_cut = p->stack != NULL;
+        for (uint32_t k = 0; k < layout->grid.n_axes; k++)
+            is_cut = is_cut || layout->on[k].kind != SW_PLACE_REPLICATE;
+        if (is_cut)
+            continue;
+        void *first = sw_alloc_zero(n_bytes, 1);
+        assert_non_null(first);
+        memcpy(first, sw_tensor_data(p->tensor), n_bytes);
+        sw_broadcast(all, 0, n_bytes, SW_DTYPE_U8, first);
+        if (memcmp(first, sw_tensor_data(p->tensor), n_bytes) != 0)
+            fail_msg("%s over %s: copies differ", p->fqn, b->how.axes);
+        sw_free(first);
+    }
+}
+
+/* Cases 42 and 43: routers, gates of shared experts, norms. */
+static void bug_43_copies_stay_the_same_bits_while_they_are_trained(void **state)
+{
+    static const char *const folders[] = {"qwen2_moe", "deepseek_v2"};
+    bench b;
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(folders); i++) {
+        for (const spread *how = here(i == 0 ? experts : cut_experts); how->axes != NULL; how++) {
+            run(&b, folders[i], how, SW_DTYPE_F32);
+            expect_equal_copies(&b);
+            close_bench(&b);
+        }
+    }
+}
+
 static double loss_of(bench *b, sw_step *step, uint64_t seq_len)
 {
     /* room for the logits of a few places */
@@ -381,6 +421,7 @@ int main(void)
         cmocka_unit_test(three_steps_over_a_mesh_equal_one_rank),
         cmocka_unit_test(sequences_that_are_cut_equal_one_rank),
         cmocka_unit_test(experts_over_ranks_equal_one_rank),
+        cmocka_unit_test(bug_43_copies_stay_the_same_bits_while_they_are_trained),
         cmocka_unit_test(the_same_mesh_twice_gives_the_same_bits),
         cmocka_unit_test(evaluating_over_a_mesh_equals_one_rank),
         cmocka_unit_test(a_number_gone_bad_on_one_rank_is_named_on_all),
