@@ -2,6 +2,7 @@
 #include "apply/load.h"
 
 #include "apply/applied.h"
+#include "apply/copies.h"
 #include "base/status.h"
 
 sw_status sw_apply_read(const sw_net *net, uint32_t i, const sw_local_reader *reader, const char *name,
@@ -45,5 +46,5 @@ sw_status sw_apply_load(sw_net *net, const char *path, const sw_kernel *kernel, 
     sw_status status = sw_comm_agree(a->active.comm, load(&files, net, path, kernel, err), err);
     if (n_bytes != NULL)
         *n_bytes = sw_local_bytes_read(&files);
-    return status;
+    return status == SW_OK ? sw_apply_compare_copies(net, err) : status;
 }

@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "checkpoint/copy_cursor.h"
 
+enum { SAMPLE = 64 }; /* bytes */
+
 sw_status sw_mapped_create(sw_mapped **out, const sw_store *store, sw_error *err)
 {
     sw_mapped *mapped = sw_alloc_zero(1, sizeof *mapped);
@@ -150,4 +152,28 @@ sw_status sw_mapped_take(sw_mapped *mapped, const sw_store_tensor *tensor, const
         return sw_arena_fail(t.arena, "a plan of copying", err);
     SW_TRY(take_spans(&t));
     return check_wholes(&t);
+}
+
+/* ---- a sample ---- */
+
+static sw_status sample_part(sw_mapped *mapped, const sw_store_part *part, uint64_t *hash, sw_error *err)
+{
+    uint64_t n = part->n_bytes < SAMPLE ? part->n_bytes : SAMPLE;
+    const uint8_t *file = NULL;
+
+    if (part->has_hash) {
+        *hash = sw_hash(&part->hash, sizeof part->hash, *hash);
+        return SW_OK;
+    }
+    SW_TRY(need_file(mapped, part->file, &file, err));
+    *hash = sw_hash(file + mapped->store->files[part->file].data_begin + part->begin, (size_t)n, *hash);
+    return SW_OK;
+}
+
+sw_status sw_mapped_sample(sw_mapped *mapped, uint64_t *out, sw_error *err)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < mapped->store->n_parts; i++)
+        SW_TRY(sample_part(mapped, &mapped->store->parts[i], out, err));
+    return SW_OK;
 }

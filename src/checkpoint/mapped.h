@@ -32,4 +32,10 @@ sw_status sw_mapped_lend(sw_mapped *mapped, const sw_store_tensor *tensor, const
 sw_status sw_mapped_take(sw_mapped *mapped, const sw_store_tensor *tensor, const sw_part *part, void *to,
                          sw_error *err);
 
+/*
+ * A number for all that is stored: of recorded checksums, and where there are none of the first bytes of each
+ * part, for reading all of them is not worth it. Failures as those of sw_mapped_take().
+ */
+sw_status sw_mapped_sample(sw_mapped *mapped, uint64_t *out, sw_error *err);
+
 #endif

@@ -12,6 +12,7 @@
 #include "comm/agree.h"
 #include "plan/plan_data.h"
 #include "plan/report.h"
+#include "train/same.h"
 
 enum { MOST_THREADS = 1024 };
 
@@ -286,7 +287,8 @@ static sw_status open_tokens(sw_running *r, sw_error *err)
 
 sw_status sw_running_tokens(sw_running *r, sw_error *err)
 {
-    return agree(r, open_tokens(r, err), err);
+    SW_TRY(agree(r, open_tokens(r, err), err));
+    return r->comm == NULL ? SW_OK : sw_same_tokens(&r->tokens, r->tokens_path, r->comm, err);
 }
 
 sw_status sw_running_end(sw_running *r, sw_status status)

@@ -186,6 +186,18 @@ static sw_status check_equal(MPI_Comm job, const sw_mesh *mesh, sw_error *err)
     return sw_agree_over(job, status, err);
 }
 
+sw_status sw_comm_same(sw_comm *comm, uint64_t mine, const char *what, sw_error *err)
+{
+    uint64_t first = mine;
+    sw_status status = SW_OK;
+
+    MPI_Bcast(&first, 1, MPI_UINT64_T, 0, comm->job);
+    if (mine != first)
+        status =
+            SW_FAIL(err, SW_E_FORMAT, "give all hosts the same files", "%s: is not what rank 0 has", what);
+    return sw_comm_agree(comm, status, err);
+}
+
 /* The local part of sw_comm_create(): is the call right, is there memory? */
 static sw_status begin(sw_comm **made, sw_comm **out, const sw_mesh *mesh, MPI_Comm job, sw_error *err)
 {

@@ -48,6 +48,12 @@ sw_status sw_comm_over(sw_comm *comm, uint32_t axes, const sw_group **out, sw_er
 sw_status sw_comm_neighbours(sw_comm *comm, sw_axis axis, uint32_t n_each, const sw_group **out,
                              sw_error *err);
 
+/*
+ * Has every rank what rank 0 has? `mine` stands for it, `what` names it. SW_E_FORMAT on all of them, with the
+ * lowest rank that has another. Collective over `comm`.
+ */
+sw_status sw_comm_same(sw_comm *comm, uint64_t mine, const char *what, sw_error *err);
+
 #ifdef __clang_analyzer__ /* as in comm/agree.h */
 #define sw_comm_agree(comm, mine, err)                                                                       \
     __extension__({                                                                                          \

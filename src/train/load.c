@@ -3,9 +3,11 @@
 
 #include "apply/apply.h"
 #include "apply/bind.h"
+#include "apply/copies.h"
 #include "apply/load.h"
 #include "base/status.h"
 #include "plan/report.h"
+#include "train/same.h"
 
 uint64_t sw_parameter_elems(const sw_parameter *parameter)
 {
@@ -84,7 +86,8 @@ static sw_status load(sw_net *net, const sw_weights *weights, const sw_load_opti
 }
 
 /* The plan made real on all ranks, or on none, and what crosses ranks inside of modules bound. */
-static sw_status apply(sw_net *net, sw_status made, const sw_load_options *options, sw_error *err)
+static sw_status apply(sw_net *net, sw_status made, const sw_weights *weights, const sw_load_options *options,
+                       sw_error *err)
 {
     const sw_apply_options how = {.validates = false};
     sw_source_shards *shards = NULL;
@@ -92,6 +95,7 @@ static sw_status apply(sw_net *net, sw_status made, const sw_load_options *optio
     if (options->comm == NULL)
         return made;
     SW_TRY(sw_comm_agree(options->comm, made, err));
+    SW_TRY(sw_same_model(weights, options->plan, options->comm, err));
     SW_TRY(sw_apply(&net, 1, options->plan, options->comm, &how, &shards, err));
     sw_source_shards_destroy(shards); /* nothing is sharded further */
     return sw_bind_parallel_modules(net, &(sw_bind_options){.cp_form = options->cp_form}, err);
@@ -108,11 +112,13 @@ sw_status sw_load(sw_net **out, const sw_weights *weights, const sw_load_options
 
     *out = NULL;
     sw_status status = sw_net_create(out, weights->model, &net, err);
-    status = apply(*out, status, options, err);
+    status = apply(*out, status, weights, options, err);
     if (status == SW_OK)
         status = load(*out, weights, options, kernel, err);
     if (options->comm != NULL)
         status = sw_comm_agree(options->comm, status, err);
+    if (options->comm != NULL && status == SW_OK)
+        status = sw_apply_compare_copies(*out, err);
     if (status != SW_OK) {
         sw_net_destroy(*out);
         *out = NULL;

@@ -2,6 +2,7 @@
 #include "rank_case.h"
 
 #include "apply/apply.h"
+#include "apply/copies.h"
 #include "apply/load.h"
 #include "apply/parts.h"
 #include "net_case.h"
@@ -200,6 +201,34 @@ static void a_folder_of_another_model_fails_on_all_ranks_with_one_message(void *
     close_net();
 }
 
+/* One number of rank 1 is another one, or none is; the account, NULL: it is all the same. */
+static void other_numbers(const char *name, bool differs, const char *what)
+{
+    sw_error err = {0};
+
+    open_net("llama", "tp=2", 0, SW_DTYPE_F32);
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        const sw_parameter *p = &net->parameters[i];
+        bool is_other = differs && strcmp(p->fqn, name) == 0 && sw_test_rank() == 1;
+        for (uint64_t k = 0; k < sw_tensor_elems(p->tensor); k++)
+            number_set(p->dtype, sw_tensor_data(p->tensor), k, is_other && k == 3 ? 2 : 1);
+    }
+    sw_status status = sw_apply_compare_copies(net, &err);
+    assert_int_equal(status, what == NULL ? SW_OK : SW_E_FORMAT);
+    if (what != NULL)
+        assert_string_equal(err.what, what);
+    close_net();
+}
+
+static void copies_that_differ_are_named_on_all_ranks(void **state)
+{
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    other_numbers("model.norm.weight", false, NULL);
+    other_numbers("model.norm.weight", true, "model.norm.weight: ranks 0 and 1 have read different values");
+    other_numbers("model.layers.0.mlp.up_proj.weight", true, NULL); /* each rank has its own rows */
+}
+
 static void a_net_without_memory_is_not_loaded(void **state)
 {
     const sw_net_options options = {.dtype = SW_DTYPE_F32};
@@ -222,6 +251,7 @@ int main(void)
         cmocka_unit_test(shards_of_any_mesh_are_read_on_any_other_and_no_byte_too_many),
         cmocka_unit_test(a_shard_that_is_damaged_on_one_rank_is_named_on_all),
         cmocka_unit_test(a_folder_of_another_model_fails_on_all_ranks_with_one_message),
+        cmocka_unit_test(copies_that_differ_are_named_on_all_ranks),
         cmocka_unit_test(a_net_without_memory_is_not_loaded),
     };
     return SW_MPI_MAIN("apply_load", tests);

@@ -272,6 +272,29 @@ static void a_rank_without_memory_fails_all(void **state)
     sw_mesh_destroy(mesh);
 }
 
+static void a_rank_that_has_something_else_is_named_on_all(void **state)
+{
+    (void)state;
+    char axes[16];
+    sw_mesh *mesh = NULL;
+    sw_comm *comm = NULL;
+    sw_error err = {0};
+    uint64_t last = (uint64_t)sw_test_ranks() - 1;
+
+    (void)snprintf(axes, sizeof axes, "tp=%d", sw_test_ranks());
+    assert_int_equal(sw_mesh_create(&mesh, axes, 0, NULL), SW_OK);
+    assert_int_equal(sw_comm_create(&comm, mesh, NULL, NULL), SW_OK);
+    assert_int_equal(sw_comm_same(comm, UINT64_MAX, "a file", &err), SW_OK);
+    if (last > 0) {
+        assert_int_equal(sw_comm_same(comm, (uint64_t)sw_test_rank() == last ? 7 : 8, "a file", &err),
+                         SW_E_FORMAT);
+        assert_string_equal(err.what, "a file: is not what rank 0 has");
+        assert_int_equal(err.rank, last);
+    }
+    sw_comm_destroy(comm);
+    sw_mesh_destroy(mesh);
+}
+
 static void nothing_is_asked_of_nothing(void **state)
 {
     (void)state;
@@ -296,6 +319,7 @@ int main(void)
         cmocka_unit_test(ranks_with_different_meshes_are_refused),
         cmocka_unit_test(a_rank_without_a_mesh_fails_all),
         cmocka_unit_test(a_rank_without_memory_fails_all),
+        cmocka_unit_test(a_rank_that_has_something_else_is_named_on_all),
         cmocka_unit_test(nothing_is_asked_of_nothing),
     };
     return SW_MPI_MAIN("comm", tests);
