@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests that take too long for every change: clang's analyzer, clang, the planner preset, no oneDNN, MPICH, -O2,
-# collectives beyond 2^31 elements, the thread sanitizer, valgrind, coverage with its bars, and an hour of fuzzing over
-# all targets (SW_FUZZ_SECONDS for each).
+# collectives beyond 2^31 elements, all families over all meshes, the thread sanitizer, valgrind, coverage with its
+# bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
@@ -79,6 +79,13 @@ large() {
     scripts/mpi-run.sh 2 build/release-test/tests/mpi.large
 }
 
+# Every family over every kind of mesh is what one rank is.
+matrix() {
+    for ranks in 2 4 8; do
+        scripts/mpi-run.sh "$ranks" build/release-test/tests/mpi.equality matrix || return 1
+    done
+}
+
 valgrind_units() {
     command -v valgrind >/dev/null || { echo "skipped: valgrind is not here"; return 0; }
     for test in build/dev/tests/unit.*; do
@@ -93,6 +100,7 @@ step onednn-off onednn_off
 step mpich mpich
 step optimised optimised
 step large large
+step matrix matrix
 step faults sh tests/fault/kill.sh build/release-test/bin --long
 step tsan preset tsan
 step valgrind valgrind_units
