@@ -26,7 +26,8 @@ typedef struct binding {
     sw_net *net;
     const sw_model *model;
     const sw_net_options *options;
-    bool **has; /* of each stack: which of its parts */
+    bool head_is_table; /* tied, and stored under the head's name alone */
+    bool **has;         /* of each stack: which of its parts */
     uint64_t n_faults[FAULT_COUNT];
     char first[FIRST];
     sw_error *err;
@@ -93,7 +94,24 @@ static bool is_left_alone(const binding *b, const sw_family_row *row, int32_t la
     if (is_layered(row) &&
         layer >= (int64_t)b->net->n_layers) /* behind the last: to predict further tokens */
         return strcmp(sw_family_layer_count(b->model->family, row->name), "layers") != 0;
-    return slot == SW_SLOT_HEAD && !is_bias && b->net->settings.is_tied;
+    return slot == SW_SLOT_HEAD && !is_bias && b->net->settings.is_tied && !b->head_is_table;
+}
+
+/* Is this the row of a slot's weight? */
+static bool fills(const binding *b, const sw_family_row *row, sw_slot slot)
+{
+    bool is_bias = false;
+    return sw_decoder_slot(b->net->settings.decoder, row->name, &is_bias) == slot && !is_bias;
+}
+
+static bool stores(const binding *b, sw_slot slot)
+{
+    for (uint32_t i = 0; i < b->model->n_params; i++) {
+        const sw_family_row *row = b->model->patterns[b->model->params[i].pattern].row;
+        if (row != NULL && fills(b, row, slot))
+            return true;
+    }
+    return false;
 }
 
 /* Matrices that a product or a lookup reads, which may be in a short float. Routers choose in full precision.
@@ -248,7 +266,8 @@ static sw_status bind_tensor(binding *b, uint32_t i)
         return sw_net_text(b->net, &b->net->left_alone[b->net->n_left_alone++], b->err, "%s", entry->name);
     if (row != NULL)
         row = sw_family_row_for(b->model->family, row, &b->model->config.attributes, layer < 0 ? 0 : layer);
-    if (row == NULL || layer >= (int64_t)b->net->n_layers || !holds(b, row, layer)) {
+    bool is_table = row != NULL && b->head_is_table && fills(b, row, SW_SLOT_HEAD);
+    if (row == NULL || layer >= (int64_t)b->net->n_layers || (!is_table && !holds(b, row, layer))) {
         note(b, EXTRA, "%s", entry->name);
         return SW_OK;
     }
@@ -259,6 +278,8 @@ static sw_status bind_tensor(binding *b, uint32_t i)
                         .stored = (sw_dtype)entry->dtype,
                         .is_frozen = (row->flags & SW_ROW_FROZEN) != 0};
     p->slot = sw_decoder_slot(b->net->settings.decoder, row->name, &p->is_bias);
+    if (p->slot == SW_SLOT_HEAD && !p->is_bias && b->head_is_table)
+        p->slot = SW_SLOT_TOKENS;
     if (p->slot == SW_SLOT_NONE) {
         note(b, EXTRA, "%s: family %s does not compute with it", entry->name, b->model->family->name);
         return SW_OK;
@@ -312,6 +333,8 @@ static void check_row(binding *b, const sw_family_row *row, int32_t layer)
     bool is_bias = false;
     sw_slot slot = sw_decoder_slot(b->net->settings.decoder, row->name, &is_bias);
 
+    if (slot == SW_SLOT_HEAD && !is_bias && b->head_is_table)
+        slot = SW_SLOT_TOKENS;
     if (slot == SW_SLOT_NONE || !holds(b, row, layer) || is_left_alone(b, row, layer) ||
         is_in_another_form(b, layer, slot))
         return;
@@ -364,6 +387,7 @@ sw_status sw_net_bind(sw_net *net, const sw_model *model, const sw_net_options *
     b.has = sw_arena_zero(net->arena, (size_t)net->n_layers * STACKS + 1, sizeof *b.has);
     if (net->parameters == NULL || net->stacks == NULL || net->left_alone == NULL || b.has == NULL)
         return no_memory(&b);
+    b.head_is_table = net->settings.is_tied && stores(&b, SW_SLOT_HEAD) && !stores(&b, SW_SLOT_TOKENS);
     for (uint32_t i = 0; i < model->n_params; i++)
         SW_TRY(bind_tensor(&b, i));
     check_rows(&b);

@@ -160,6 +160,19 @@ static sw_status add_layer(building *b, uint32_t i)
     return add_single(b, &sw_class_norm, l, SW_SLOT_MLP_OUT_NORM, name, &layer->mlp_out_norm);
 }
 
+/* A table that is stored as the head is still looked up under its own name. */
+static sw_status add_embedding(building *b)
+{
+    const sw_decoder *decoder = b->net->settings.decoder;
+    const sw_parameter *weight = b->net->held[SW_SLOT_TOKENS].weight;
+    bool is_bias = false;
+
+    if (weight == NULL || sw_decoder_slot(decoder, weight->row->name, &is_bias) == SW_SLOT_TOKENS)
+        return add_single(b, &sw_class_embedding, -1, SW_SLOT_TOKENS, "", &b->net->embedding);
+    return add(b, &sw_class_embedding, usual_name(decoder, SW_SLOT_TOKENS), -1, SW_SLOT_TOKENS,
+               &b->net->embedding);
+}
+
 /* A tied head is a module too: a plan names it. */
 static sw_status add_head(building *b)
 {
@@ -179,7 +192,7 @@ sw_status sw_net_build_modules(sw_net *net, sw_error *err)
     net->modules = sw_arena_zero(net->arena, n, sizeof *net->modules);
     if (net->modules == NULL)
         return sw_arena_fail(net->arena, "the modules of a net", err);
-    SW_TRY(add_single(&b, &sw_class_embedding, -1, SW_SLOT_TOKENS, "", &net->embedding));
+    SW_TRY(add_embedding(&b));
     SW_TRY(add_single(&b, &sw_class_positions, -1, SW_SLOT_POSITIONS, "", &net->positions));
     SW_TRY(add_single(&b, &sw_class_linear, -1, SW_SLOT_EMBED_IN, "", &net->embed_in));
     SW_TRY(add_single(&b, &sw_class_norm, -1, SW_SLOT_EMBED_NORM, "", &net->embed_norm));

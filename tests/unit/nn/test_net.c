@@ -180,6 +180,40 @@ static void what_a_tied_head_and_buffers_store_is_left_alone(void **state)
     sw_model_close(model);
 }
 
+/* Of a tied pair whichever name is stored is both. */
+static void bug_31_a_head_that_is_stored_alone_is_the_table_too(void **state)
+{
+    sw_model *model =
+        tiny_open("'architectures': ['LlamaForCausalLM'], 'hidden_size': 4, 'num_hidden_layers': 1, "
+                  "'num_attention_heads': 2, 'intermediate_size': 6, 'vocab_size': 16, "
+                  "'max_position_embeddings': 32, 'tie_word_embeddings': true",
+                  "model.layers.0.self_attn.q_proj.weight F32 4x4\n"
+                  "model.layers.0.self_attn.k_proj.weight F32 4x4\n"
+                  "model.layers.0.self_attn.v_proj.weight F32 4x4\n"
+                  "model.layers.0.self_attn.o_proj.weight F32 4x4\n"
+                  "model.layers.0.mlp.gate_proj.weight F32 6x4\n"
+                  "model.layers.0.mlp.up_proj.weight F32 6x4\n"
+                  "model.layers.0.mlp.down_proj.weight F32 4x6\n"
+                  "model.layers.0.input_layernorm.weight F32 4\n"
+                  "model.layers.0.post_attention_layernorm.weight F32 4\n"
+                  "model.norm.weight F32 4\nlm_head.weight F32 16x4\n");
+    sw_net *net = NULL;
+    sw_error err = {0};
+
+    (void)state;
+    if (sw_net_create(&net, model, &(sw_net_options){0}, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    const sw_parameter *table = sw_net_parameter(net, "lm_head.weight");
+    assert_non_null(table);
+    assert_ptr_equal(net->held[SW_SLOT_TOKENS].weight, table);
+    assert_null(net->head->held[SW_SLOT_HEAD].weight);
+    assert_string_equal(net->embedding->fqn, "model.embed_tokens");
+    assert_string_equal(net->head->fqn, "lm_head");
+    assert_int_equal(net->n_parameters, 11);
+    sw_net_destroy(net);
+    sw_model_close(model);
+}
+
 /* ---- names ---- */
 
 /* Every boundary of a plan of a case is a module, of a class that takes the boundary's argument. */
@@ -341,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_config_that_cannot_run_is_refused_by_key_and_value),
         cmocka_unit_test(sizes_that_are_missing_or_do_not_fit_are_refused),
         cmocka_unit_test(all_tensors_that_do_not_fit_are_told_at_once),
+        cmocka_unit_test(bug_31_a_head_that_is_stored_alone_is_the_table_too),
         cmocka_unit_test(what_a_tied_head_and_buffers_store_is_left_alone),
         cmocka_unit_test(every_boundary_of_a_plan_is_a_module),
         cmocka_unit_test(what_attends_is_a_module_below_attention),
