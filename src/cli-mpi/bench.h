@@ -78,7 +78,7 @@ typedef struct sw_bench_results {
     uint32_t n_probes;
 } sw_bench_results;
 
-/* The next row, with the fields of `row`; SW_E_LIMIT when there is no room. */
+/* The next row, with the fields of `row`, to *out unless NULL; SW_E_LIMIT when there is no room. */
 sw_status sw_bench_add(sw_bench_results *results, const sw_bench_result *row, sw_bench_result **out,
                        sw_error *err);
 

@@ -16,9 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "cli-mpi/bench_config.h"
 #include "kernel/probe.h"
-#include "model/config_edit.h"
-#include "model/shards.h"
 #include "train/feed.h"
 #include "train/initial.h"
 #include "train/load.h"
@@ -27,22 +26,24 @@
 enum { PROMPT = 512, POSITIONS = 640, MOST_TOKENS = 512 };
 
 /* The sizes of HuggingFaceTB/SmolLM-135M. */
-static const char smollm[] = "{\n"
-                             "  \"architectures\": [\"LlamaForCausalLM\"],\n"
-                             "  \"model_type\": \"llama\",\n"
-                             "  \"hidden_size\": 576,\n"
-                             "  \"num_hidden_layers\": 30,\n"
-                             "  \"num_attention_heads\": 9,\n"
-                             "  \"num_key_value_heads\": 3,\n"
-                             "  \"intermediate_size\": 1536,\n"
-                             "  \"vocab_size\": 49152,\n"
-                             "  \"max_position_embeddings\": 2048,\n"
-                             "  \"rms_norm_eps\": 1e-05,\n"
-                             "  \"rope_theta\": 10000.0,\n"
-                             "  \"hidden_act\": \"silu\",\n"
-                             "  \"tie_word_embeddings\": true,\n"
-                             "  \"torch_dtype\": \"float32\"\n"
-                             "}\n";
+static const char smollm_json[] = "{\n"
+                                  "  \"architectures\": [\"LlamaForCausalLM\"],\n"
+                                  "  \"model_type\": \"llama\",\n"
+                                  "  \"hidden_size\": 576,\n"
+                                  "  \"num_hidden_layers\": 30,\n"
+                                  "  \"num_attention_heads\": 9,\n"
+                                  "  \"num_key_value_heads\": 3,\n"
+                                  "  \"intermediate_size\": 1536,\n"
+                                  "  \"vocab_size\": 49152,\n"
+                                  "  \"max_position_embeddings\": 2048,\n"
+                                  "  \"rms_norm_eps\": 1e-05,\n"
+                                  "  \"rope_theta\": 10000.0,\n"
+                                  "  \"hidden_act\": \"silu\",\n"
+                                  "  \"tie_word_embeddings\": true,\n"
+                                  "  \"torch_dtype\": \"float32\"\n"
+                                  "}\n";
+
+static const sw_bench_config smollm = {"SmolLM-135M", smollm_json};
 
 /* A model, and what one row does with it. */
 typedef struct bench_net {
@@ -100,41 +101,6 @@ static void clear_net(bench_net *b)
     sw_model_close(b->model);
 }
 
-static void drop_buffer(sw_buffer *buffer)
-{
-    sw_buffer_clear(buffer);
-}
-
-static sw_status describe(sw_model **out, sw_file_map map, const char *path, sw_dtype dtype, sw_error *err)
-{
-    sw_buffer text SW_AUTO(drop_buffer) = {0};
-    sw_config config SW_AUTO(sw_config_clear) = {0};
-    sw_config_edit edit = {.dtype = dtype};
-
-    SW_TRY(sw_config_read(&config, map, path, err));
-    SW_TRY(sw_config_edited(&text, map, path, &config, &edit, err));
-    return sw_model_of_config(out, path, sw_file_map_of(text.bytes, text.length), err);
-}
-
-static void drop_path(char **path)
-{
-    sw_free(*path);
-}
-
-/* The model of a folder's config with weights of `dtype`. */
-static sw_status open_model(sw_model **out, const char *folder, sw_dtype dtype, sw_error *err)
-{
-    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
-
-    if (folder == NULL)
-        return describe(out, sw_file_map_of(smollm, sizeof smollm - 1), "SmolLM-135M", dtype, err);
-    char *path SW_AUTO(drop_path) = sw_path_in(folder, "config.json");
-    if (path == NULL)
-        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", folder);
-    SW_TRY(sw_map_text(&map, path, SW_CONFIG_MAX_BYTES, err));
-    return describe(out, map, path, dtype, err);
-}
-
 static bool is_in_products(const sw_parameter *p)
 {
     return p->n_dims >= 2 && p->slot != SW_SLOT_TOKENS && p->slot != SW_SLOT_POSITIONS;
@@ -188,7 +154,7 @@ static sw_status open_net(bench_net *b, const char *folder, sw_dtype dtype, sw_e
     const sw_net_options options = {
         .dtype = SW_DTYPE_F32, .keeps_short = dtype != SW_DTYPE_F32, .n_positions = POSITIONS};
 
-    SW_TRY(open_model(&b->model, folder, dtype, err));
+    SW_TRY(sw_bench_config_open(&b->model, folder, &smollm, dtype, err));
     SW_TRY(sw_net_create(&b->net, b->model, &options, err));
     SW_TRY(count_elements(b, err));
     SW_TRY(sw_net_allocate(b->net, dtype == SW_DTYPE_F32, err));

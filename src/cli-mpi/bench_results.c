@@ -12,8 +12,10 @@ sw_status sw_bench_add(sw_bench_results *results, const sw_bench_result *row, sw
 {
     if (results->n == SW_BENCH_MOST_RESULTS)
         return SW_FAIL(err, SW_E_LIMIT, "", "more than %d measurements", SW_BENCH_MOST_RESULTS);
-    *out = &results->rows[results->n++];
-    **out = *row;
+    results->rows[results->n] = *row;
+    if (out != NULL)
+        *out = &results->rows[results->n];
+    results->n++;
     return SW_OK;
 }
 

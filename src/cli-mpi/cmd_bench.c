@@ -1,13 +1,14 @@
 /*
  * `shardwright-mpi bench`: speed beside what is measured bare in the same run, with the bar that each ratio
- * must keep. What it measures stands in bench_redistribute.c, bench_ops*.c and bench_model.c, the report in
- * bench_results.c; here is the command line.
+ * must keep. What it measures stands in bench_redistribute.c, bench_ops*.c, bench_model.c and
+ * bench_mesh*.c, the report in bench_results.c; here is the command line.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "cli-mpi/bench_mesh.h"
 #include "cli-mpi/bench_model.h"
 #include "cli-mpi/bench_ops.h"
 #include "cli-mpi/bench_redistribute.h"
@@ -21,11 +22,11 @@ enum { OPT_ROUNDS, OPT_UP_TO, OPT_MODEL, OPT_THREADS, OPT_ONLY, OPT_STRICT, OPT_
 
 // clang-format off
 static const sw_option options[] = {
-    [OPT_ROUNDS]  = { "rounds",  'n', "N",    "rounds of each measurement, up to 1000; otherwise 15, of model 5" },
+    [OPT_ROUNDS]  = { "rounds",  'n', "N",    "rounds of each measurement, up to 1000; otherwise 15, of model and mesh 5" },
     [OPT_UP_TO]   = { "up-to",   0,   "SIZE", "redistribute: leave out tensors larger than SIZE (1MiB)" },
-    [OPT_MODEL]   = { "model",   0,   "DIR",  "model: the sizes of DIR/config.json; otherwise those of SmolLM-135M" },
+    [OPT_MODEL]   = { "model",   0,   "DIR",  "model, mesh: the sizes of DIR/config.json; otherwise those of SmolLM-135M, a decoder of hidden 1,024" },
     [OPT_THREADS] = { "threads", 't', "N",    "ops, model: threads of the kernels; otherwise as many as there are cores" },
-    [OPT_ONLY]    = { "only",    0,   "TEXT", "ops, model: what has TEXT in its name or in that of its section" },
+    [OPT_ONLY]    = { "only",    0,   "TEXT", "ops, model, mesh: what has TEXT in its name or in that of its section" },
     [OPT_STRICT]  = { "strict",  0,   NULL,   "a missed bar, or an unstable run, is a failure: exit status 1" },
     [OPT_JSON]    = { "json",    0,   NULL,   "write JSON, also of errors" },
     [OPT_COUNT]   = { 0 },
@@ -38,6 +39,14 @@ static int ranks_of_job(void)
 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     return ranks;
+}
+
+static sw_status need_ranks(sw_error *err)
+{
+    if (ranks_of_job() > 1)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_ARGUMENT, "start two ranks or more (mpirun -n 2)",
+                   "one rank has nobody to communicate with");
 }
 
 /* A JSON report begins with facts of the run and ends with its results. */
@@ -134,14 +143,11 @@ static sw_status run_redistribute(sw_run *run, uint32_t n_rounds, sw_error *err)
     sw_bench_limits limits = {n_rounds, UINT64_MAX};
     sw_bench_results results = {.n = 0};
     bool has_window = false;
-    int ranks = ranks_of_job();
     char axes[32];
 
     SW_TRY(sw_arguments_bytes(&run->arguments, OPT_UP_TO, &limits.most_bytes, err));
-    if (ranks < 2)
-        return SW_FAIL(err, SW_E_ARGUMENT, "start two ranks or more (mpirun -n 2)",
-                       "one rank has nobody to communicate with");
-    (void)snprintf(axes, sizeof axes, "tp=%d", ranks);
+    SW_TRY(need_ranks(err));
+    (void)snprintf(axes, sizeof axes, "tp=%d", ranks_of_job());
     SW_TRY(sw_mesh_create(&mesh, axes, 0, err));
     SW_TRY(sw_comm_create(&comm, mesh, NULL, err));
     SW_TRY(sw_bench_probe_ranks(MPI_COMM_WORLD, &results, err));
@@ -212,7 +218,7 @@ static sw_status run_on_one(sw_run *run, uint32_t n_rounds, measure_fn *measure,
                        "%s: measured on one rank, this job has %d", run->arguments.operands[0],
                        ranks_of_job());
     SW_TRY(sw_kernel_create(&kernel, n_threads, SW_KERNEL_BEST, err));
-    bool is_pinned = sw_probe_pin(kernel);
+    bool is_pinned = sw_probe_pin(kernel, 0);
     SW_TRY(sw_bench_probe_cores(kernel, &results, err));
     SW_TRY(measure(kernel, run->arguments.values[OPT_MODEL], &limits, &results, err));
     SW_TRY(sw_bench_probe_cores(kernel, &results, err));
@@ -230,6 +236,43 @@ static sw_status run_model(sw_run *run, uint32_t n_rounds, sw_error *err)
     return run_on_one(run, n_rounds, sw_bench_model, err);
 }
 
+/* ---- mesh ---- */
+
+static void report_mesh(sw_run *run, uint32_t n_rounds, bool is_pinned, const sw_bench_results *results)
+{
+    uint32_t ranks = (uint32_t)ranks_of_job();
+    sw_buffer *out = &run->out;
+    sw_json_writer writer;
+
+    if (sw_arguments_has(&run->arguments, OPT_JSON)) {
+        begin_json(&writer, out);
+        put_number(&writer, "ranks", ranks);
+        put_number(&writer, "rounds", n_rounds);
+        end_json(&writer, results, out);
+        return;
+    }
+    sw_buffer_printf(out, "%" PRIu32 " ranks of one thread, %" PRIu32 " round%s\n", ranks, n_rounds,
+                     plural(n_rounds));
+    if (!is_pinned)
+        sw_buffer_puts(out, "ranks share cores: times are no more than a hint\n");
+    sw_bench_put_text(results, out);
+}
+
+static sw_status run_mesh(sw_run *run, uint32_t n_rounds, sw_error *err)
+{
+    const sw_mesh_limits limits = {n_rounds, run->arguments.values[OPT_MODEL],
+                                   run->arguments.values[OPT_ONLY]};
+    sw_bench_results results = {.n = 0};
+    bool is_pinned = false;
+
+    SW_TRY(need_ranks(err));
+    SW_TRY(sw_bench_probe_ranks(MPI_COMM_WORLD, &results, err));
+    SW_TRY(sw_bench_mesh(MPI_COMM_WORLD, &limits, &results, &is_pinned, err));
+    SW_TRY(sw_bench_probe_ranks(MPI_COMM_WORLD, &results, err));
+    report_mesh(run, n_rounds, is_pinned, &results);
+    return judge(run, &results, err);
+}
+
 /* ---- the command ---- */
 
 // clang-format off
@@ -242,6 +285,7 @@ static const struct benchmark {
     { "redistribute", run_redistribute, USUAL_ROUNDS,    1U << OPT_THREADS | 1U << OPT_ONLY | 1U << OPT_MODEL },
     { "ops",          run_ops,          USUAL_ROUNDS,    1U << OPT_UP_TO | 1U << OPT_MODEL },
     { "model",        run_model,        ROUNDS_OF_MODEL, 1U << OPT_UP_TO },
+    { "mesh",         run_mesh,         ROUNDS_OF_MODEL, 1U << OPT_UP_TO | 1U << OPT_THREADS },
 };
 // clang-format on
 
@@ -255,8 +299,8 @@ static sw_status run_bench(sw_run *run, sw_error *err)
             benchmark = &benchmarks[i];
     }
     if (benchmark == NULL)
-        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute, ops or model", "unknown benchmark '%.100s'",
-                       what);
+        return SW_FAIL(err, SW_E_ARGUMENT, "measure redistribute, ops, model or mesh",
+                       "unknown benchmark '%.100s'", what);
     for (uint32_t i = 0; i < OPT_COUNT; i++) {
         if ((benchmark->foreign >> i & 1U) != 0 && sw_arguments_has(&run->arguments, i))
             return SW_FAIL(err, SW_E_ARGUMENT, "leave it out", "bench %s has no option --%s", what,
@@ -269,9 +313,10 @@ static sw_status run_bench(sw_run *run, sw_error *err)
 
 const sw_command sw_command_bench = {
     .name = "bench",
-    .summary = "measure transitions, kernels or a model beside what the machine can do",
-    .usage = "redistribute|ops|model [--rounds N] [--up-to SIZE] [--model DIR] [--threads N] [--only TEXT] "
-             "[--strict] [--json]",
+    .summary = "measure transitions, kernels, a model or a mesh beside what the machine can do",
+    .usage =
+        "redistribute|ops|model|mesh [--rounds N] [--up-to SIZE] [--model DIR] [--threads N] [--only TEXT] "
+        "[--strict] [--json]",
     .description =
         "Measure in rounds of ours and of a bare one in turn: the ratio of the round in the middle counts.\n"
         "On the wrong side of its bar it is MISSED. A run is unstable when what the machine can do, probed\n"
@@ -284,7 +329,9 @@ const sw_command sw_command_bench = {
         "and the library of products called directly.\n"
         "model: on one rank, tokens a second of a model with random weights that reads a prompt, writes a "
         "text\n"
-        "and is trained, beside what multiply-adds in registers and plain reads of its weights allow.\n",
+        "and is trained, beside what multiply-adds in registers and plain reads of its weights allow.\n"
+        "mesh: on the ranks of this job, training over tp beside one process with as many threads, and what\n"
+        "loading over tp and training over cp take, beside one rank's share.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

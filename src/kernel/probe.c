@@ -24,15 +24,20 @@ static void in_shares(const sw_kernel *kernel, sw_block_fn *share, const void *a
 
 /* ---- cores ---- */
 
+typedef struct pinning {
+    cpu_set_t allowed;
+    size_t first;
+} pinning;
+
 static void pin_thread(const void *args, size_t begin, size_t end)
 {
-    const cpu_set_t *allowed = args;
+    const pinning *p = args;
 
     for (size_t i = begin; i < end; i++) {
-        size_t left = i;
+        size_t left = p->first + i;
         for (size_t core = 0; core < CPU_SETSIZE; core++) {
             cpu_set_t one;
-            if (!CPU_ISSET(core, allowed) || left-- != 0)
+            if (!CPU_ISSET(core, &p->allowed) || left-- != 0)
                 continue;
             CPU_ZERO(&one);
             CPU_SET(core, &one);
@@ -42,15 +47,15 @@ static void pin_thread(const void *args, size_t begin, size_t end)
     }
 }
 
-bool sw_probe_pin(const sw_kernel *kernel)
+bool sw_probe_pin(const sw_kernel *kernel, size_t first)
 {
-    cpu_set_t allowed;
+    pinning p = {.first = first};
 
-    CPU_ZERO(&allowed);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
-        (size_t)CPU_COUNT(&allowed) < sw_kernel_threads(kernel))
+    CPU_ZERO(&p.allowed);
+    if (sched_getaffinity(0, sizeof p.allowed, &p.allowed) != 0 ||
+        (size_t)CPU_COUNT(&p.allowed) < first + sw_kernel_threads(kernel))
         return false;
-    in_shares(kernel, pin_thread, &allowed);
+    in_shares(kernel, pin_thread, &p);
     return true;
 }
 

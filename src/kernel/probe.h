@@ -8,8 +8,9 @@
 
 #include "kernel/product.h"
 
-/* Each thread to a core of its own, of those that the process may use; false: they are too few. */
-bool sw_probe_pin(const sw_kernel *kernel);
+/* Each thread to a core of its own, of those that the process may use, from the `first` on; false: they are
+ * too few. */
+bool sw_probe_pin(const sw_kernel *kernel, size_t first);
 
 /* A loop of F32 multiply-adds in registers, on the widest unit; how many operations one call does. */
 void sw_probe_peak(const sw_kernel *kernel);

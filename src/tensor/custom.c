@@ -30,7 +30,10 @@ static sw_status run_custom(sw_call *call, sw_error *err)
 {
     const sw_custom *custom = call->args.custom;
 
-    SW_TRY(custom->forward(call->args.context, call->step, call->in, &call->out[0], err));
+    sw_watch_begin(call->step->watch);
+    sw_status status = custom->forward(call->args.context, call->step, call->in, &call->out[0], err);
+    sw_watch_end(call->step->watch);
+    SW_TRY(status);
     SW_TRY(check_storage(call, err));
     call->dtype = sw_gradient_dtype(sw_tensor_dtype(call->out[0]));
     return SW_OK;

@@ -193,7 +193,10 @@ static sw_status run_call(sw_call *call, sw_error *err)
     SW_TRY(make_outputs(call, &extents, err));
     for (uint32_t i = 0; i < call->signature->n_outputs; i++)
         call->out[i]->layout = layout[i];
-    return call->operation->forward(call, err);
+    sw_watch_begin(call->step->watch);
+    sw_status status = call->operation->forward(call, err);
+    sw_watch_end(call->step->watch);
+    return status;
 }
 
 sw_call *sw_call_run(sw_step *step, sw_op op, const sw_call *given)

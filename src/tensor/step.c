@@ -64,6 +64,23 @@ void sw_step_validate(sw_step *step, bool validates)
     step->validates = validates;
 }
 
+void sw_step_watch(sw_step *step, sw_watch *watch)
+{
+    step->watch = watch;
+}
+
+void sw_watch_begin(sw_watch *watch)
+{
+    if (watch != NULL && watch->depth++ == 0)
+        watch->begun = watch->now();
+}
+
+void sw_watch_end(sw_watch *watch)
+{
+    if (watch != NULL && --watch->depth == 0)
+        watch->seconds += watch->now() - watch->begun;
+}
+
 sw_status sw_step_status(const sw_step *step, sw_error *err)
 {
     if (step->status != SW_OK && err != NULL)

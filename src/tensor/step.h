@@ -32,6 +32,22 @@ sw_status sw_step_fail(sw_step *step, sw_status status, const sw_error *err);
 /* Put "where: " in front of what the failure says, if there is one. */
 void sw_step_fail_in(sw_step *step, const char *where);
 
+/*
+ * A watch on the insides of operations, forward and backward, which is where kernels and collectives run. Of
+ * operations inside others the outermost counts. For benchmarks; borrowed. NULL, as at first: nobody looks.
+ */
+typedef struct sw_watch {
+    double (*now)(void);
+    double seconds; /* so far */
+    double begun;
+    uint32_t depth;
+} sw_watch;
+
+void sw_step_watch(sw_step *step, sw_watch *watch);
+/* Around what is watched. */
+void sw_watch_begin(sw_watch *watch);
+void sw_watch_end(sw_watch *watch);
+
 sw_stack *sw_step_stack(sw_step *step);
 sw_kernel *sw_step_kernel(const sw_step *step);
 

@@ -15,6 +15,7 @@ struct sw_step {
     sw_stack *stack;
     sw_call *last; /* of the tape */
     sw_spare *spare;
+    sw_watch *watch; /* NULL: none */
     bool records;
     bool validates;
     sw_status status;

@@ -112,11 +112,13 @@ static sw_status walk_call(sw_call *call, sw_error *err)
         if (is_apart[i])
             SW_TRY(sw_call_workspace(call, sw_call_bytes(call, i), &g.d_in[i], err));
     }
+    sw_watch_begin(call->step->watch);
     sw_status status = call->operation->backward(call, &g, err);
     for (uint32_t i = 0; i < call->n_inputs && status == SW_OK; i++) {
         if (is_apart[i])
             sw_add_to_gradient(call->in[i], g.d_in[i]);
     }
+    sw_watch_end(call->step->watch);
     sw_stack_release(call->step->stack, mark);
     return status;
 }
