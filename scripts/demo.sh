@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 bin=$1
-steps=${2:-500}
+steps=${2:-1300}
 out=${SW_DEMO_OUT:-$(mktemp -d "${TMPDIR:-/tmp}/shardwright-demo.XXXXXX")}
 mkdir -p "$out"
 
