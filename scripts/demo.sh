@@ -1,7 +1,7 @@
 #!/bin/sh
 # The main jobs on what the project holds itself: plan a published model, make a small one with random weights, train
-# it for about a minute on the project's own pages, go on writing where a page begins, and take the first steps once more on
-# four ranks.
+# it for about a minute on the project's own pages, go on writing where a page begins, prove the plan of four ranks, and take
+# the first steps once more on them.
 #   scripts/demo.sh BIN_FOLDER [STEPS]
 # Everything is written to a new folder, which the last line names; curve.svg there is the loss, drawn.
 set -eu
@@ -34,7 +34,8 @@ echo
 awk -F, 'NR == 2 { first = $2 } { last = $2 } END { printf "loss %.2f at the first step, %.2f at the last\n", first, last }' "$out/curve.csv"
 
 echo
-echo "The same first steps on one rank, and on four: cp=2, tp=2"
+echo "Four ranks, cp=2, tp=2: the plan proved, then the same first steps on one rank and on four"
+run sh scripts/mpi-run.sh 4 "$bin/shardwright-mpi" check "$out/random" --mesh cp=2,tp=2
 for mesh in tp=1 cp=2,tp=2; do
     ranks=1
     [ "$mesh" = tp=1 ] || ranks=4
