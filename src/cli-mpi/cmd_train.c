@@ -425,10 +425,10 @@ const sw_command sw_command_train = {
     .summary = "train a model on a file of tokens",
     .usage = "MODEL --tokens FILE|--text FILE --steps N --lr X [--save FOLDER] [options]",
     .description =
-        "Train a Hugging Face folder with AdamW on sequences of FILE, in an order that the seed alone\n"
-        "decides. The loss of a step is the mean over all its tokens. A checkpoint is a Hugging Face folder\n"
-        "with the state of the run beside it; a run that goes on from one takes the very steps that it\n"
-        "would have taken.\n",
+        "Train a Hugging Face folder or a sharded one with AdamW on sequences of FILE, in an order that the\n"
+        "seed alone decides. The loss of a step is the mean over all its tokens. A checkpoint is a Hugging\n"
+        "Face folder, of several ranks a sharded one, with the state of the run; a run that goes on from\n"
+        "one takes the very steps that it would have taken.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
