@@ -21,6 +21,7 @@ build/release/bin/checkpoint_bench "$scratch" "$@" || status=$?
 # Only with the runtime side.
 if [ -x build/release/bin/shardwright-mpi ]; then
     scripts/mpi-run.sh 2 build/release/bin/shardwright-mpi bench redistribute "$@" || failed=1
+    TMPDIR="$scratch" scripts/mpi-run.sh 2 build/release/bin/shardwright-mpi bench mesh "$@" || failed=1
     build/release/bin/shardwright-mpi bench ops "$@" || failed=1
     build/release/bin/shardwright-mpi bench model --threads 1 "$@" || failed=1
     [ "$(nproc)" -eq 1 ] || build/release/bin/shardwright-mpi bench model --threads 2 "$@" || failed=1

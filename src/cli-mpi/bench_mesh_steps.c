@@ -13,6 +13,7 @@
 typedef struct step_row {
     const char *name;
     bool no_sp;
+    bool loss_parallel;
     double bar;
 } step_row;
 
@@ -23,8 +24,9 @@ static const double outside_bar = 0.01;
 
 // clang-format off
 static const step_row rows[] = {
-    { "tp",             false, 0.90 },
-    { "tp, without sp", true,  0    },
+    { "tp",                false, false, 0.90 },
+    { "tp, loss parallel", false, true,  0.90 },
+    { "tp, without sp",    true,  false, 0    },
 };
 // clang-format on
 
@@ -65,7 +67,8 @@ static void clear_race(race *r)
 static sw_status open_race(race *r, const step_row *row, sw_error *err)
 {
     const sw_mesh_bed *bed = r->bed;
-    const sw_team_way over = {.axis = "tp", .n_ranks = bed->n_ranks, .no_sp = row->no_sp};
+    const sw_team_way over = {
+        .axis = "tp", .n_ranks = bed->n_ranks, .no_sp = row->no_sp, .loss_parallel = row->loss_parallel};
     const sw_team_way alone = {.axis = "tp", .n_ranks = 1};
 
     SW_TRY(sw_team_open(&r->over, bed->job, &over, bed->model, bed->one, err));

@@ -40,6 +40,7 @@ static sw_status make_plan(sw_team *team, const sw_team_way *way, sw_error *err)
     sw_plan_options choices = SW_PLAN_OPTIONS_INIT;
 
     choices.no_sequence_parallel = way->no_sp;
+    choices.loss_parallel = way->loss_parallel;
     SW_TRY(sw_plan_create(&team->plan, team->model, team->mesh, &choices, err));
     return sw_net_create(&team->net, team->model, &net, err);
 }

@@ -22,6 +22,7 @@ typedef struct sw_team_way {
     const char *axis; /* "tp", "cp" */
     uint32_t n_ranks; /* of the team; of one: the axis is there and cuts nothing */
     bool no_sp;
+    bool loss_parallel;
     sw_cp_form cp_form;
 } sw_team_way;
 

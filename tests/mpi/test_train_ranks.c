@@ -6,6 +6,7 @@
 
 #include "apply/applied.h"
 #include "apply/cp_form.h"
+#include "apply/gradients.h"
 #include "apply/parts.h"
 #include "shardwright/plan.h"
 #include "train/eval.h"
@@ -339,6 +340,109 @@ static void bug_43_copies_stay_the_same_bits_while_they_are_trained(void **state
     }
 }
 
+/* ---- steady steps, memory ---- */
+
+/* Forward and backward of this rank's part of rows that all know. */
+static void run_pass(const bench *b, sw_step *step, sw_cutter *cutter, const sw_feed *whole)
+{
+    const sw_feed feed = sw_cutter_cut(cutter, whole);
+    sw_pass pass;
+    sw_error err = {0};
+
+    sw_net_forget_gradients(b->net);
+    sw_step_begin(step, true);
+    sw_feed_pass(&pass, b->net, step, &feed);
+    const sw_tensor *labels = sw_feed_matrix(step, feed.targets, feed.n_rows, feed.n_tokens);
+    const sw_tensor *y = sw_net_loss(b->net, step, &pass, labels, 1.0, NULL);
+    must(sw_step_status(step, &err), &err);
+    must(sw_step_backward(step, y, NULL, &err), &err);
+}
+
+/* The gradients of the same rows over and over, of which none takes more than the one before. */
+static uint64_t allocations_of_steady_steps(bench *b)
+{
+    sw_trainer *t = &b->trainer;
+    const sw_feed whole = {
+        .n_rows = t->n_rows, .n_tokens = t->options.seq_len, .ids = t->ids, .targets = t->targets};
+    uint64_t before = 0;
+
+    for (int i = 0; i < 5; i++) {
+        before = i == 2 ? sw_alloc_count() : before;
+        run_pass(b, t->step, &t->cutter, &whole);
+        sw_gradients_sum(t->gradients);
+    }
+    return sw_alloc_count() - before;
+}
+
+static void steady_steps_allocate_nothing(const char *folder, const spread *spreads)
+{
+    bench b;
+
+    for (const spread *how = spreads; how->axes != NULL; how++) {
+        run(&b, folder, how, SW_DTYPE_F32); /* the tokens are there then */
+        uint64_t n = allocations_of_steady_steps(&b);
+        if (n != 0)
+            fail_msg("%s over %s, %s: steady steps have allocated %u times", folder, how->axes,
+                     sw_cp_form_name(how->form), (unsigned)n);
+        close_bench(&b);
+    }
+}
+
+static void steady_steps_over_a_mesh_allocate_nothing(void **state)
+{
+    (void)state;
+    rank_case_begin(&ranks, SW_DTYPE_F32);
+    steady_steps_allocate_nothing("llama", here(dense));
+    steady_steps_allocate_nothing("llama", here(contexts));
+    steady_steps_allocate_nothing("mixtral", here(experts));
+    steady_steps_allocate_nothing("deepseek_v2", here(cut_experts));
+}
+
+/* The most that a step over a ring takes on this rank, in bytes. */
+static double peak_of(const bench *b, uint64_t n_tokens)
+{
+    const sw_ranks all = sw_ranks_of(b->net);
+    int32_t ids[32];
+    const sw_feed whole = {.n_rows = 1, .n_tokens = n_tokens, .ids = ids, .targets = ids};
+    sw_step *step = NULL;
+    sw_cutter cutter;
+    sw_error err = {0};
+
+    for (int i = 0; i < (int)SW_COUNT(ids); i++)
+        ids[i] = i;
+    must(sw_step_create(&step, ranks.kernel, &err), &err);
+    must(sw_cutter_create(&cutter, &all, SW_SEQUENCE_BALANCED, 1, n_tokens, &err), &err);
+    run_pass(b, step, &cutter, &whole);
+    double peak = (double)sw_stack_peak(sw_step_stack(step));
+    sw_cutter_clear(&cutter);
+    sw_step_destroy(step);
+    return peak;
+}
+
+/* How much more tokens take more: records of the tape, which are as many for few, are not in it. */
+static double growth_over(const char *axes)
+{
+    bench b;
+
+    open_net(&b, "llama", &(spread){.axes = axes, .form = SW_CP_RING}, SW_DTYPE_F32);
+    double growth = peak_of(&b, 32) - peak_of(&b, 16);
+    close_bench(&b);
+    return growth;
+}
+
+static void memory_over_a_ring_falls_with_its_ranks(void **state)
+{
+    char axes[16];
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2 || sw_test_ranks() == 4, "is for 2 and 4 ranks");
+    (void)snprintf(axes, sizeof axes, "cp=%d", sw_test_ranks());
+    double one = growth_over(NULL);
+    double part = growth_over(axes);
+    if (!(part > 0 && part * sw_test_ranks() <= 1.15 * one))
+        fail_msg("%s: %.0f bytes more, of one rank %.0f", axes, part, one);
+}
+
 static double loss_of(bench *b, sw_step *step, uint64_t seq_len)
 {
     /* room for the logits of a few places */
@@ -424,6 +528,8 @@ int main(void)
         cmocka_unit_test(experts_over_ranks_equal_one_rank),
         cmocka_unit_test(bug_43_copies_stay_the_same_bits_while_they_are_trained),
         cmocka_unit_test(the_same_mesh_twice_gives_the_same_bits),
+        cmocka_unit_test(steady_steps_over_a_mesh_allocate_nothing),
+        cmocka_unit_test(memory_over_a_ring_falls_with_its_ranks),
         cmocka_unit_test(evaluating_over_a_mesh_equals_one_rank),
         cmocka_unit_test(a_number_gone_bad_on_one_rank_is_named_on_all),
         cmocka_unit_test(rows_that_ranks_do_not_divide_are_refused),
