@@ -389,6 +389,36 @@ static void a_region_that_fails_when_it_runs_again_says_so(void **state)
                         "the inputs before it");
 }
 
+/* ---- a watch ---- */
+
+static double ticks;
+
+/* A second goes by from each look at the clock to the next. */
+static double tick(void)
+{
+    return ++ticks;
+}
+
+static void a_watch_counts_each_operation_once_and_none_inside_another(void **state)
+{
+    layer l = {PARAMETER(NULL, 20, 8), PARAMETER(NULL, 8, 20), 0};
+    const sw_tensor *in[] = {PARAMETER(NULL, 5, 8)};
+    sw_watch watch = {.now = tick};
+
+    (void)state;
+    sw_step_watch(step, &watch);
+    sw_step_begin(step, true);
+    must_go_back(sw_op_sum(step, sw_op_scale(step, in[0], 2)));
+    assert_true(watch.seconds == 4); /* two, forward and backward */
+    sw_step_begin(step, true);
+    must_go_back(sw_op_sum(step, sw_step_recompute(step, run_layer, &l, in, 1)));
+    assert_true(watch.seconds == 8);
+    sw_step_watch(step, NULL);
+    sw_step_begin(step, true);
+    must_go_back(sw_op_sum(step, in[0]));
+    assert_true(watch.seconds == 8 && watch.depth == 0);
+}
+
 /* ---- failures ---- */
 
 static void the_first_failure_stays_and_nothing_runs_behind_it(void **state)
@@ -765,6 +795,7 @@ int main(void)
         cmocka_unit_test(a_region_that_runs_again_has_the_same_gradients_bit_by_bit_and_less_memory),
         cmocka_unit_test(an_input_that_a_region_does_not_use_gets_zeros),
         cmocka_unit_test(a_region_that_fails_when_it_runs_again_says_so),
+        cmocka_unit_test(a_watch_counts_each_operation_once_and_none_inside_another),
         cmocka_unit_test(the_first_failure_stays_and_nothing_runs_behind_it),
         cmocka_unit_test(what_an_operation_cannot_take_is_refused_by_name),
         cmocka_unit_test(there_is_no_way_back_from_what_was_not_recorded),
