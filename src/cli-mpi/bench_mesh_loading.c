@@ -61,11 +61,12 @@ static sw_status make_folder(scratch *s, sw_error *err)
 
 static sw_status write_checkpoint(scratch *s, sw_error *err)
 {
-    const sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
+    sw_checkpoint_options options = SW_CHECKPOINT_OPTIONS_INIT;
     sw_buffer config SW_AUTO(drop_buffer) = {0};
     sw_checkpoint_result result;
     char path[PATH_BYTES + 16];
 
+    options.no_sync = true; /* nobody needs it after a crash */
     SW_TRY(make_folder(s, err));
     SW_TRY(sw_mesh_config(s->bed, &config, err));
     (void)snprintf(path, sizeof path, "%s/config.json", s->folder);
