@@ -127,12 +127,13 @@ static sw_status find_routers(const sw_applied *a, routers *out, bool *has_any, 
         if (mlp == NULL || mlp->held[SW_SLOT_ROUTER].weight == NULL)
             continue;
         routers r = routers_of(a, mlp);
-        if (*has_any && !is_equal(&r, out))
+        if (*has_any && !is_equal(&r, out)) {
             return SW_FAIL(err, SW_E_PLAN,
                            "give all mixtures the same boundary and all routers the same grad_sum",
                            "%s: its router's tokens, or the ranks that sum its gradient, are not those of "
                            "the mixtures before it",
                            mlp->fqn);
+        }
         *out = r;
         *has_any = true;
     }

@@ -45,7 +45,7 @@ static void drop_buffer(sw_buffer *buffer)
 
 static sw_status make_folder(scratch *s, sw_error *err)
 {
-    const char *temporary = getenv("TMPDIR");
+    const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe): nothing here sets variables */
     char path[PATH_BYTES];
 
     temporary = temporary == NULL ? "/tmp" : temporary;
