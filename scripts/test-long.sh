@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests that take too long for every change: clang's analyzer, clang, the planner preset, no oneDNN, MPICH, -O2,
-# collectives beyond 2^31 elements, all families over all meshes, the thread sanitizer, valgrind, coverage with its
-# bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
+# all tests under the sanitizers, collectives beyond 2^31 elements, all families over all meshes, the thread
+# sanitizer, valgrind, coverage with its bars, and an hour of fuzzing over all targets (SW_FUZZ_SECONDS for each).
 #   scripts/test-long.sh [STEP...]     (all steps without a name)
 # Exit: 0 all passed, 1 otherwise; every step is run.
 set -u
@@ -102,6 +102,7 @@ step optimised optimised
 step large large
 step matrix matrix
 step faults sh tests/fault/kill.sh build/release-test/bin --long
+step asan preset asan
 step tsan preset tsan
 step valgrind valgrind_units
 step coverage scripts/coverage.sh
