@@ -1,13 +1,20 @@
 /*
- * Combinations (comm/combine.h), a block at a time: the block is read from the first part, the others are
- * added or compared, then it is written. Blocks stay in the first cache, and the loops are plain enough to
- * become vector code, also at -O2, where gcc wants lengths that it knows and no pointers that could overlap.
+ * Combinations (comm/combine.h), a block at a time: what was added or compared so far stays in the first
+ * cache, and the last part's goes straight to the result. The loops are plain enough to become vector code,
+ * also at -O2, where gcc wants lengths that it knows.
  */
 #include "comm/combine.h"
 
 #include "base/short_float.h"
 
 enum { BLOCK = 1024 };
+
+/* The result may be one of the parts, at the same place: no element depends on another one. */
+#ifdef __clang__
+#define EACH_BY_ITSELF _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EACH_BY_ITSELF _Pragma("GCC ivdep")
+#endif
 
 /* ---- one element with another ---- */
 
@@ -32,21 +39,33 @@ enum { BLOCK = 1024 };
     static inline __attribute__((always_inline)) void name##_block(                                          \
         void *out, const void *const *parts, uint32_t n_parts, size_t at, size_t length)                     \
     {                                                                                                        \
-        wide block[BLOCK];                                                                                   \
         const type *first = (const type *)parts[0] + at;                                                     \
-        result_type *result = (result_type *)out + at;                                                       \
         const type *second = (const type *)parts[n_parts > 1 ? 1 : 0] + at;                                  \
-        for (size_t i = 0; i < length && n_parts <= 1; i++)                                                  \
-            block[i] = load(first[i]);                                                                       \
-        for (size_t i = 0; i < length && n_parts > 1; i++)                                                   \
+        result_type *result = (result_type *)out + at;                                                       \
+        wide block[BLOCK];                                                                                   \
+        if (n_parts <= 1) {                                                                                  \
+            EACH_BY_ITSELF                                                                                   \
+            for (size_t i = 0; i < length; i++)                                                              \
+                result[i] = store(load(first[i]));                                                           \
+            return;                                                                                          \
+        }                                                                                                    \
+        if (n_parts == 2) {                                                                                  \
+            EACH_BY_ITSELF                                                                                   \
+            for (size_t i = 0; i < length; i++)                                                              \
+                result[i] = store((wide)op(load(first[i]), load(second[i])));                                \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (size_t i = 0; i < length; i++)                                                                  \
             block[i] = (wide)op(load(first[i]), load(second[i]));                                            \
-        for (uint32_t p = 2; p < n_parts; p++) {                                                             \
+        for (uint32_t p = 2; p + 1 < n_parts; p++) {                                                         \
             const type *next = (const type *)parts[p] + at;                                                  \
             for (size_t i = 0; i < length; i++)                                                              \
                 block[i] = (wide)op(block[i], load(next[i]));                                                \
         }                                                                                                    \
+        const type *last = (const type *)parts[n_parts - 1] + at;                                            \
+        EACH_BY_ITSELF                                                                                       \
         for (size_t i = 0; i < length; i++)                                                                  \
-            result[i] = store(block[i]);                                                                     \
+            result[i] = store((wide)op(block[i], load(last[i])));                                            \
     }                                                                                                        \
     static inline __attribute__((always_inline)) void name##_blocks(void *out, const void *const *parts,     \
                                                                     uint32_t n_parts, size_t n)              \
