@@ -82,6 +82,9 @@ typedef struct sw_bench_results {
 sw_status sw_bench_add(sw_bench_results *results, const sw_bench_result *row, sw_bench_result **out,
                        sw_error *err);
 
+/* Has what is measured `only` in its name or in that of its section? NULL: everything is wanted. */
+bool sw_bench_is_wanted(const char *only, const char *section, const char *name);
+
 /* A probe's figure: the first of its name is the one before, the next the one after. */
 void sw_bench_note(sw_bench_results *results, const char *name, const char *unit, double figure);
 

@@ -33,12 +33,6 @@ sw_status sw_mesh_config(const sw_mesh_bed *bed, sw_buffer *out, sw_error *err)
     return sw_bench_config_text(out, bed->limits->model, &wide, SW_DTYPE_F32, err);
 }
 
-bool sw_mesh_is_wanted(const sw_mesh_bed *bed, const char *section, const char *name)
-{
-    const char *only = bed->limits->only;
-    return only == NULL || strstr(section, only) != NULL || strstr(name, only) != NULL;
-}
-
 double sw_mesh_most(const sw_mesh_bed *bed, double mine)
 {
     MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_MAX, bed->job);

@@ -35,8 +35,6 @@ typedef struct sw_mesh_bed {
     sw_kernel *all; /* as many as ranks, if there are cores for them; on rank 0 */
 } sw_mesh_bed;
 
-bool sw_mesh_is_wanted(const sw_mesh_bed *bed, const char *section, const char *name);
-
 /* Append the config of the model. */
 sw_status sw_mesh_config(const sw_mesh_bed *bed, sw_buffer *out, sw_error *err);
 

@@ -177,8 +177,8 @@ static const double bytes_bar = 1.02;
 
 static bool is_wanted(const sw_mesh_bed *bed, size_t i)
 {
-    return rows[i].tp <= bed->n_ranks &&
-           (sw_mesh_is_wanted(bed, times, rows[i].name) || sw_mesh_is_wanted(bed, bytes, rows[i].name));
+    return rows[i].tp <= bed->n_ranks && (sw_bench_is_wanted(bed->limits->only, times, rows[i].name) ||
+                                          sw_bench_is_wanted(bed->limits->only, bytes, rows[i].name));
 }
 
 static sw_status add(const sw_mesh_bed *bed, size_t i, const char *section, const sw_bench_figures *figures,
@@ -192,7 +192,7 @@ static sw_status add(const sw_mesh_bed *bed, size_t i, const char *section, cons
                                     .bar_kind = is_time && !bed->is_pinned ? SW_BENCH_SHOWN : SW_BENCH_RATIO,
                                     .bar = is_time ? rows[i].bar : bytes_bar};
 
-    if (!is_wanted(bed, i) || !sw_mesh_is_wanted(bed, section, rows[i].name))
+    if (!is_wanted(bed, i) || !sw_bench_is_wanted(bed->limits->only, section, rows[i].name))
         return SW_OK;
     return sw_bench_add(bed->results, &result, NULL, err);
 }

@@ -40,7 +40,7 @@ sw_status sw_mesh_memory(const sw_mesh_bed *bed, sw_error *err)
     for (size_t i = 0; i < SW_COUNT(names); i++) {
         uint32_t cp = 2U << i;
         double part = 0;
-        if (cp > bed->n_ranks || !sw_mesh_is_wanted(bed, section, names[i]))
+        if (cp > bed->n_ranks || !sw_bench_is_wanted(bed->limits->only, section, names[i]))
             continue;
         if (one == 0)
             SW_TRY(measure(bed, 1, &one, err));

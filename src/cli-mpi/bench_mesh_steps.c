@@ -171,7 +171,7 @@ static sw_status add_steps(const sw_mesh_bed *bed, const outcome *outcomes, sw_e
                                         .figures = outcomes[i].step,
                                         .bar_kind = is_judged ? SW_BENCH_LEAST : SW_BENCH_SHOWN,
                                         .bar = rows[i].bar};
-        if (sw_mesh_is_wanted(bed, steps, rows[i].name))
+        if (sw_bench_is_wanted(bed->limits->only, steps, rows[i].name))
             SW_TRY(sw_bench_add(bed->results, &result, NULL, err));
     }
     return SW_OK;
@@ -186,7 +186,7 @@ static sw_status add_insides(const sw_mesh_bed *bed, const outcome *outcomes, sw
                                         .figures = outcomes[i].outside,
                                         .bar_kind = bed->is_pinned ? SW_BENCH_RATIO : SW_BENCH_SHOWN,
                                         .bar = outside_bar};
-        if (sw_mesh_is_wanted(bed, insides, rows[i].name))
+        if (sw_bench_is_wanted(bed->limits->only, insides, rows[i].name))
             SW_TRY(sw_bench_add(bed->results, &result, NULL, err));
     }
     return SW_OK;
@@ -197,7 +197,8 @@ sw_status sw_mesh_steps(const sw_mesh_bed *bed, sw_error *err)
     outcome outcomes[N_ROWS];
 
     for (size_t i = 0; i < N_ROWS; i++) {
-        if (sw_mesh_is_wanted(bed, steps, rows[i].name) || sw_mesh_is_wanted(bed, insides, rows[i].name))
+        if (sw_bench_is_wanted(bed->limits->only, steps, rows[i].name) ||
+            sw_bench_is_wanted(bed->limits->only, insides, rows[i].name))
             SW_TRY(measure(bed, &rows[i], &outcomes[i], err));
     }
     SW_TRY(add_steps(bed, outcomes, err));

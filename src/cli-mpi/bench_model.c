@@ -484,7 +484,7 @@ sw_status sw_bench_model(sw_kernel *kernel, const char *path, const sw_ops_limit
         return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a model");
     for (size_t i = 0; i < SW_COUNT(rows); i++) {
         bench_net *b = rows[i].dtype == SW_DTYPE_F32 ? &nets->single : &nets->brief;
-        if (sw_ops_is_wanted(&bed, rows[i].section, rows[i].name))
+        if (sw_bench_is_wanted(limits->only, rows[i].section, rows[i].name))
             SW_TRY(measure(&bed, b, path, &rows[i], err));
     }
     if (results->n == 0)

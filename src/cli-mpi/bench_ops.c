@@ -8,12 +8,6 @@
 #include "base/status.h"
 #include "kernel/product.h"
 
-bool sw_ops_is_wanted(const sw_ops_bed *bed, const char *section, const char *name)
-{
-    const char *only = bed->limits->only;
-    return only == NULL || strstr(section, only) != NULL || strstr(name, only) != NULL;
-}
-
 static double seconds_of(const sw_ops_bed *bed, sw_ops_work *work, const void *what)
 {
     clockid_t clock = sw_kernel_threads(bed->kernel) == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;

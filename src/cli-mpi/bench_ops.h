@@ -47,8 +47,6 @@ typedef struct sw_ops_race {
     double bare_amount;
 } sw_ops_race;
 
-bool sw_ops_is_wanted(const sw_ops_bed *bed, const char *section, const char *name);
-
 /*
  * Run and add to the results: rounds of both sides in turn, of which the ratio in the middle counts, so that
  * both are of one state of the machine; on one thread it is the thread's own time.

@@ -129,7 +129,7 @@ sw_status sw_ops_attention(const sw_ops_bed *bed, sw_error *err)
                           .b_is_transposed = true};
 
     for (size_t i = 0; i < SW_COUNT(attentions); i++) {
-        if (!sw_ops_is_wanted(bed, section, attentions[i].name))
+        if (!sw_bench_is_wanted(bed->limits->only, section, attentions[i].name))
             continue;
         SW_TRY(sw_ops_prepare(bed, &product, err));
         SW_TRY(measure(bed, &attentions[i], &product, err));

@@ -205,12 +205,12 @@ sw_status sw_ops_products(const sw_ops_bed *bed, sw_error *err)
         for (size_t i = 0; i < SW_COUNT(many); i++) {
             bool is_there = (has_library || !forms[f].is_direct) &&
                             (many[i].b_is_transposed || !forms[f].is_packed); /* gradients pack nothing */
-            if (is_there && sw_ops_is_wanted(bed, forms[f].section, many[i].name))
+            if (is_there && sw_bench_is_wanted(bed->limits->only, forms[f].section, many[i].name))
                 SW_TRY(measure_many(bed, &forms[f], &many[i], err));
         }
     }
     for (size_t i = 0; i < SW_COUNT(ones); i++) {
-        if (sw_ops_is_wanted(bed, one_section, ones[i].name))
+        if (sw_bench_is_wanted(bed->limits->only, one_section, ones[i].name))
             SW_TRY(measure_one(bed, &ones[i], err));
     }
     return SW_OK;

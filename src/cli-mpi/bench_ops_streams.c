@@ -174,7 +174,7 @@ sw_status sw_ops_streams(const sw_ops_bed *bed, sw_error *err)
 {
     for (size_t i = 0; i < SW_COUNT(streams); i++) {
         const stream *s = &streams[i];
-        if (!sw_ops_is_wanted(bed, section, s->name))
+        if (!sw_bench_is_wanted(bed->limits->only, section, s->name))
             continue;
         memset(matrix(bed, 3), 0, (size_t)CELLS * sizeof(float)); /* second moments are not negative */
         sw_ops_race race = {.section = section,

@@ -19,6 +19,11 @@ sw_status sw_bench_add(sw_bench_results *results, const sw_bench_result *row, sw
     return SW_OK;
 }
 
+bool sw_bench_is_wanted(const char *only, const char *section, const char *name)
+{
+    return only == NULL || strstr(section, only) != NULL || strstr(name, only) != NULL;
+}
+
 bool sw_bench_is_met(const sw_bench_result *result)
 {
     switch (result->bar_kind) {

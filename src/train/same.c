@@ -1,27 +1,32 @@
 /* The same files on all ranks (train/same.h): each is one number, a hash. */
 #include "train/same.h"
 
-#include <limits.h>
-#include <stdio.h>
-
+#include "base/alloc.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "checkpoint/mapped.h"
 #include "comm/comm.h"
+#include "model/config.h"
+#include "model/shards.h"
 #include "plan/plan_write.h"
+
+static void drop_path(char **path)
+{
+    sw_free(*path);
+}
 
 /* Of what stands beside the tensors; a folder may have none, and a file has none. */
 static sw_status hash_config(const char *folder, uint64_t *hash, sw_error *err)
 {
-    sw_file_map map = {0};
-    char path[PATH_MAX];
+    char *path SW_AUTO(drop_path) = sw_path_in(folder, "config.json");
+    sw_file_map map SW_AUTO(sw_file_map_close) = {0};
 
-    (void)snprintf(path, sizeof path, "%s/config.json", folder);
+    if (path == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", folder);
     if (sw_file_kind_of(path) != SW_FILE_REGULAR)
         return SW_OK;
-    SW_TRY(sw_file_map_open(&map, path, UINT64_MAX, err));
+    SW_TRY(sw_map_text(&map, path, SW_CONFIG_MAX_BYTES, err));
     *hash = sw_hash(map.bytes, map.n_bytes, *hash);
-    sw_file_map_close(&map);
     return SW_OK;
 }
 

@@ -23,12 +23,6 @@ static rank_case ranks;
 static uint8_t bytes[TOKENS];
 static const sw_tokens tokens = {.first = bytes, .n_tokens = TOKENS, .dtype = SW_DTYPE_U8};
 
-static void must(sw_status status, const sw_error *err)
-{
-    if (status != SW_OK)
-        fail_msg("%s (%s)", err->what, err->help);
-}
-
 static int open_ranks(void **state)
 {
     (void)state;

@@ -42,12 +42,6 @@ typedef struct bench {
 static rank_case ranks; /* its mesh is not used */
 static uint8_t bytes[TOKENS];
 
-static void must(sw_status status, const sw_error *err)
-{
-    if (status != SW_OK)
-        fail_msg("%s (%s)", err->what, err->help);
-}
-
 static int open_ranks(void **state)
 {
     (void)state;

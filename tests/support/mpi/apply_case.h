@@ -45,12 +45,6 @@ typedef struct apply_case {
 
 static apply_case c;
 
-static inline void must(sw_status status, const sw_error *err)
-{
-    if (status != SW_OK)
-        fail_msg("%s (%s)", err->what, err->help);
-}
-
 static inline int open_ranks(void **state)
 {
     (void)state;

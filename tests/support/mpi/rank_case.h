@@ -45,6 +45,12 @@ __attribute__((format(printf, 2, 3))) static inline void rank_case_tell(rank_cas
     print_error("rank %d: %s\n", sw_test_rank(), text);
 }
 
+static inline void must(sw_status status, const sw_error *err)
+{
+    if (status != SW_OK)
+        fail_msg("%s (%s)", err->what, err->help);
+}
+
 static inline void rank_case_open(rank_case *c)
 {
     char text[32];
