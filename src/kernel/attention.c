@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/status.h"
+#include "kernel/attention_paths.h"
 #include "kernel/attention_tile.h"
 #include "kernel/elementwise.h"
 #include "kernel/product_paths.h"
@@ -42,10 +43,9 @@ typedef struct work {
     const sw_attention_args *a;
     const sw_kernel *kernel;
     sw_dtype dtype;
-    size_t bytes;      /* of an element */
-    size_t group;      /* heads a key/value head */
-    bool is_one_query; /* which all rows of a tile are, of a head each */
-    size_t n_rows;     /* tiles of queries a head */
+    size_t bytes;  /* of an element */
+    size_t group;  /* heads a key/value head */
+    size_t n_rows; /* tiles of queries a head */
     bool is_packed;
     bool is_backward;
     room room;
@@ -101,6 +101,7 @@ sw_status sw_attention_workspace(const sw_kernel *kernel, sw_dtype dtype, const 
                                  bool is_backward, size_t *n_bytes, sw_error *err)
 {
     room planned;
+    uint64_t n_elems = 0;
 
     if (args->n_kv_heads == 0 || args->n_heads % args->n_kv_heads != 0) {
         return SW_FAIL(err, SW_E_ARGUMENT, "each key/value head serves as many heads",
@@ -108,11 +109,14 @@ sw_status sw_attention_workspace(const sw_kernel *kernel, sw_dtype dtype, const 
                        args->n_heads);
     }
     if (args->n_queries > INT32_MAX || args->n_keys > INT32_MAX ||
-        !plan_room(args, sw_kernel_threads(kernel), is_backward, &planned)) {
+        !plan_room(args, sw_kernel_threads(kernel), is_backward, &planned) ||
+        !sw_attention_query_room(kernel, args, &n_elems)) {
         return SW_FAIL(err, SW_E_LIMIT, "", "attention of %zu queries and %zu keys is too large",
                        args->n_queries, args->n_keys);
     }
-    *n_bytes = planned.total * sw_bytes_of(dtype);
+    if (args->n_queries != 1 || is_backward)
+        n_elems = planned.total;
+    *n_bytes = n_elems * sw_bytes_of(dtype);
     return SW_OK;
 }
 
@@ -245,12 +249,6 @@ static void take_positions(const int32_t *given, size_t first, size_t n, int32_t
         positions[i] = given == NULL ? (int32_t)(first + i) : given[first + i];
 }
 
-static void repeat_first(int32_t *positions, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        positions[i] = positions[0];
-}
-
 static void take_queries(const work *w, tile *x, size_t b, size_t h, size_t row_tile)
 {
     size_t left = w->a->n_queries - row_tile * QUERIES;
@@ -262,9 +260,7 @@ static void take_queries(const work *w, tile *x, size_t b, size_t h, size_t row_
     x->rows = left < QUERIES ? left : QUERIES;
     if (positions != NULL)
         positions += b * w->a->q_positions_batch;
-    take_positions(positions, x->t, w->is_one_query ? 1 : x->rows, x->q_positions);
-    if (w->is_one_query)
-        repeat_first(x->q_positions, x->rows);
+    take_positions(positions, x->t, x->rows, x->q_positions);
 }
 
 static void take_keys(const work *w, tile *x, size_t b, size_t index)
@@ -425,44 +421,18 @@ static void forward_tasks(const void *args, size_t begin, size_t end)
         forward_task(args, i);
 }
 
-/* Heads of one query that read a key together: as many as the row loops take, of one key/value head. */
-static size_t heads_together(const sw_attention_args *a)
-{
-    size_t n = SW_PRODUCT_FEW_ROWS;
-
-    if (a->n_queries != 1 || a->n_kv_heads == 0 || a->slopes != NULL || a->sinks != NULL)
-        return 1;
-    while (a->n_heads / a->n_kv_heads % n != 0)
-        n--;
-    return n;
-}
-
-/* n heads of one query as n queries of one head. */
-static sw_attention_args heads_as_queries(const sw_attention_args *a, size_t n)
-{
-    sw_attention_args out = *a;
-
-    out.n_queries = n;
-    out.n_heads = a->n_heads / n;
-    out.q.token = a->q.head;
-    out.q.head = a->q.head * n;
-    out.out.token = a->out.head;
-    out.out.head = a->out.head * n;
-    return out;
-}
-
 void sw_kernel_attention(const sw_kernel *kernel, sw_dtype dtype, const sw_attention_args *args,
                          void *workspace)
 {
-    size_t together = heads_together(args);
-    sw_attention_args regrouped = heads_as_queries(args, together);
-    const sw_attention_args *a = together > 1 ? &regrouped : args;
-    work w = work_of(kernel, dtype, a, false, workspace);
+    work w = work_of(kernel, dtype, args, false, workspace);
 
-    w.is_one_query = together > 1;
+    if (args->n_queries == 1) {
+        sw_attention_query(kernel, dtype, args, workspace);
+        return;
+    }
     if (w.is_packed)
-        sw_kernel_run(kernel, pack_tiles, &w, a->n_batch * a->n_kv_heads * w.room.n_tiles, 1);
-    sw_kernel_run_uneven(kernel, forward_tasks, &w, a->n_batch * a->n_heads * w.n_rows, 1);
+        sw_kernel_run(kernel, pack_tiles, &w, args->n_batch * args->n_kv_heads * w.room.n_tiles, 1);
+    sw_kernel_run_uneven(kernel, forward_tasks, &w, args->n_batch * args->n_heads * w.n_rows, 1);
 }
 
 /* ---- backward ---- */

@@ -8,6 +8,7 @@
 /*
  * SW_LOOP_SCORE takes q.k and leaves exp(x - max), with `max` and `sum` brought up to date and `out`
  * rescaled. SW_LOOP_SCORE_END divides `out` by the sum, the sink counted, into `result`, and writes the lse.
+ * SW_LOOP_SCORE_JOIN brings `max`, `sum` and `out` of some keys up to date with those of others.
  * SW_LOOP_SCORE_BACK takes q.k and, in `d_scores`, d_out.v; it leaves exp(x - lse) and the gradient of q.k.
  */
 typedef struct sw_score_args {
@@ -34,5 +35,15 @@ typedef struct sw_score_args {
     void *lse;         /* [rows] */
     const void *delta; /* [rows]: d_out.out */
 } sw_score_args;
+
+typedef struct sw_join_args {
+    void *max; /* [rows] */
+    void *sum; /* [rows] */
+    void *out; /* [rows, width] */
+    const void *from_max;
+    const void *from_sum;
+    const void *from_out;
+    size_t width;
+} sw_join_args;
 
 #endif

@@ -55,6 +55,7 @@ typedef enum sw_loop {
     SW_LOOP_ROW_PRODUCT_IN_OUT,
     SW_LOOP_SCORE, /* attention_tile.h, items: rows of a tile */
     SW_LOOP_SCORE_END,
+    SW_LOOP_SCORE_JOIN,
     SW_LOOP_SCORE_BACK,
     SW_LOOP_MERGE_PARTS, /* attention_merge.h, items: a head of a token */
     SW_LOOP_MERGE_SINKS,

@@ -77,6 +77,27 @@ static void score_end(const void *args, size_t begin, size_t end)
     }
 }
 
+static void score_join(const void *args, size_t begin, size_t end)
+{
+    const sw_join_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        double max = (double)((const REAL *)a->max)[r];
+        double from_max = (double)((const REAL *)a->from_max)[r];
+        double largest = from_max > max || isnan(from_max) ? from_max : max;
+        double shift = largest == -INFINITY ? 0 : largest;
+        double keep = exp(max - shift);
+        double take = exp(from_max - shift);
+        REAL *out = (REAL *)a->out + r * a->width;
+        const REAL *from = (const REAL *)a->from_out + r * a->width;
+        for (size_t d = 0; d < a->width; d++)
+            out[d] = (REAL)(keep * (double)out[d] + take * (double)from[d]);
+        ((REAL *)a->max)[r] = (REAL)largest;
+        REAL *sum = (REAL *)a->sum + r;
+        *sum = (REAL)(keep * (double)*sum + take * (double)((const REAL *)a->from_sum)[r]);
+    }
+}
+
 static void score_back(const void *args, size_t begin, size_t end)
 {
     const sw_score_args *s = args;

@@ -38,6 +38,7 @@
     [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product, \
     [SW_LOOP_SCORE]          = score,          \
     [SW_LOOP_SCORE_END]      = score_end,      \
+    [SW_LOOP_SCORE_JOIN]     = score_join,     \
     [SW_LOOP_SCORE_BACK]     = score_back, \
     [SW_LOOP_MERGE_PARTS]    = merge_parts,    \
     [SW_LOOP_MERGE_SINKS]    = merge_sinks,    \

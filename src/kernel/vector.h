@@ -129,6 +129,31 @@ INLINE float v_sum(vf x)
     return _mm512_reduce_add_ps(x);
 }
 
+INLINE vf v_sums(const vf *x) /* of LANES vectors, a lane each */
+{
+    vf pairs[8];
+    vf fours[4];
+    vf eights[2];
+
+    UNROLL
+    for (size_t i = 0; i < 8; i++)
+        pairs[i] = _mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]) + _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]);
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        __m512d even = _mm512_castps_pd(pairs[2 * i]);
+        __m512d odd = _mm512_castps_pd(pairs[2 * i + 1]);
+        fours[i] =
+            _mm512_castpd_ps(_mm512_unpacklo_pd(even, odd)) + _mm512_castpd_ps(_mm512_unpackhi_pd(even, odd));
+    }
+    UNROLL
+    for (size_t i = 0; i < 2; i++) {
+        eights[i] = _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88) +
+                    _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xDD);
+    }
+    return _mm512_shuffle_f32x4(eights[0], eights[1], 0x88) +
+           _mm512_shuffle_f32x4(eights[0], eights[1], 0xDD);
+}
+
 INLINE float v_largest(vf x)
 {
     return _mm512_reduce_max_ps(x);
@@ -321,6 +346,25 @@ INLINE float v_sum(vf x)
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+INLINE vf v_sums(const vf *x)
+{
+    vf pairs[4];
+    vf fours[2];
+
+    UNROLL
+    for (size_t i = 0; i < 4; i++)
+        pairs[i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]) + _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
+    UNROLL
+    for (size_t i = 0; i < 2; i++) {
+        __m256d even = _mm256_castps_pd(pairs[2 * i]);
+        __m256d odd = _mm256_castps_pd(pairs[2 * i + 1]);
+        fours[i] =
+            _mm256_castpd_ps(_mm256_unpacklo_pd(even, odd)) + _mm256_castpd_ps(_mm256_unpackhi_pd(even, odd));
+    }
+    return _mm256_permute2f128_ps(fours[0], fours[1], 0x20) +
+           _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
 }
 
 INLINE float v_largest(vf x)

@@ -93,6 +93,29 @@ static void score_end(const void *args, size_t begin, size_t end)
     }
 }
 
+static void score_join(const void *args, size_t begin, size_t end)
+{
+    const sw_join_args *a = args;
+
+    for (size_t r = begin; r < end; r++) {
+        float max = ((const float *)a->max)[r];
+        float from_max = ((const float *)a->from_max)[r];
+        float largest = from_max > max || from_max != from_max ? from_max : max;
+        float shift = largest == -INFINITY ? 0 : largest;
+        float keep = max == largest ? 1 : expf(max - shift);
+        float take = from_max == largest ? 1 : expf(from_max - shift);
+        float *out = (float *)a->out + r * a->width;
+        const float *from = (const float *)a->from_out + r * a->width;
+        for (size_t d = 0; d < a->width; d += LANES) {
+            vf sum = v_set(keep) * v_load_first(out + d, a->width - d);
+            v_store_first(out + d, v_fma(v_set(take), v_load_first(from + d, a->width - d), sum),
+                          a->width - d);
+        }
+        ((float *)a->max)[r] = largest;
+        ((float *)a->sum)[r] = keep * ((float *)a->sum)[r] + take * ((const float *)a->from_sum)[r];
+    }
+}
+
 static void score_back(const void *args, size_t begin, size_t end)
 {
     const sw_score_args copy = *(const sw_score_args *)args;

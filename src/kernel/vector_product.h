@@ -58,6 +58,10 @@ INLINE size_t tile_rows(const sw_tile_args *t, size_t r, size_t end, size_t c, s
         tile_part(t, r, c, TILE_ROWS, vectors);
         return TILE_ROWS;
     }
+    if (end - r >= 3) {
+        tile_part(t, r, c, 3, vectors);
+        return 3;
+    }
     if (end - r >= 2) {
         tile_part(t, r, c, 2, vectors);
         return 2;
@@ -159,6 +163,66 @@ INLINE void dot_row(const sw_product *p, size_t j, size_t rows)
         put_sum(p, i, j, sum_of_chains(sums[i], chains));
 }
 
+/* `rows` rows of A by two stored rows of B: vectors whose elements are to be added up. */
+INLINE void dot_two(const sw_product *p, const float *first, const float *second, size_t rows,
+                    vf (*out)[LANES], size_t to)
+{
+    const float *a = p->a;
+    vf sums[SW_PRODUCT_FEW_ROWS][2];
+    size_t k = 0;
+
+    UNROLL
+    for (size_t i = 0; i < rows; i++)
+        sums[i][0] = sums[i][1] = v_set(0);
+    for (; p->k - k >= LANES; k += LANES) {
+        vf w = v_load_stream(first + k);
+        vf next = v_load_stream(second + k);
+        UNROLL
+        for (size_t i = 0; i < rows; i++) {
+            vf x = v_load(a + i * p->a_stride + k);
+            sums[i][0] = v_fma(w, x, sums[i][0]);
+            sums[i][1] = v_fma(next, x, sums[i][1]);
+        }
+    }
+    if (k < p->k) {
+        vmask left = v_first(p->k - k);
+        UNROLL
+        for (size_t i = 0; i < rows; i++) {
+            vf x = v_load_masked(a + i * p->a_stride + k, left);
+            sums[i][0] = v_fma(v_load_masked(first + k, left), x, sums[i][0]);
+            sums[i][1] = v_fma(v_load_masked(second + k, left), x, sums[i][1]);
+        }
+    }
+    UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        out[i][to] = sums[i][0];
+        out[i][to + 1] = sums[i][1];
+    }
+}
+
+/*
+ * The same by n stored rows, at most LANES, that are so short that adding up is most of the work. The bits of
+ * a sum do not depend on what else is asked for.
+ */
+INLINE void dot_short(const sw_product *p, size_t j, size_t n, size_t rows)
+{
+    vf sums[SW_PRODUCT_FEW_ROWS][LANES];
+
+    if (n < LANES)
+        memset(sums, 0, rows * sizeof sums[0]);
+    for (size_t i = 0; i < n; i += 2) {
+        const float *b = (const float *)p->b + (j + i) * p->b_stride;
+        dot_two(p, b, i + 1 < n ? b + p->b_stride : b, rows, sums, i);
+    }
+    UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        float *c = (float *)p->c + i * p->c_stride + j;
+        vf base = p->accumulate ? v_load_first(c, n) : v_set(0);
+        vf bias = p->bias == NULL ? v_set(0) : v_load_first((const float *)p->bias + j, n);
+        v_store_first(c, base + v_sums(sums[i]) + bias, n);
+    }
+}
+
 /* A vector of pairs of B, those from `at` on, by the even and odd elements of each row of A: sums u, u + 1.
  */
 INLINE void add_pairs(const sw_product *p, vpairs pairs, size_t at, size_t rows, vf (*sums)[8], size_t u)
@@ -215,6 +279,13 @@ INLINE void dot_pairs(const sw_product *p, size_t j, size_t rows)
 
 INLINE void dot_columns(const sw_product *p, int is_bf16, size_t begin, size_t end, size_t rows)
 {
+    enum { SHORT = 256 };
+
+    if (!is_bf16 && p->k <= SHORT) {
+        for (size_t j = begin; j < end; j += LANES)
+            dot_short(p, j, end - j < LANES ? end - j : LANES, rows);
+        return;
+    }
     for (size_t j = begin; j < end; j++) {
         if (is_bf16)
             dot_pairs(p, j, rows);

@@ -40,6 +40,7 @@
     [SW_LOOP_ROW_PRODUCT_IN_OUT] = row_product_in_out, \
     [SW_LOOP_SCORE]          = score,          \
     [SW_LOOP_SCORE_END]      = score_end,      \
+    [SW_LOOP_SCORE_JOIN]     = score_join,     \
     [SW_LOOP_SCORE_BACK]     = score_back, \
     [SW_LOOP_CROSS_ENTROPY_BACK] = cross_entropy_back, \
     [SW_LOOP_GATHER] = gather, \
