@@ -246,39 +246,49 @@ static void run_in_out(const sw_kernel *kernel, const sw_product *p, void *works
     sw_kernel_run(kernel, join_parts, &args, p->n, sw_kernel_column_grain(kernel, p->n));
 }
 
-typedef struct split_args {
-    const sw_product *product;
-    float *split; /* of each thread: A, in the order that the loop reads it in */
+typedef struct columns_args {
+    const sw_product *products;
+    size_t n_products;
+    float *split; /* NULL, or of each thread: A, in the order that the loop reads it in */
     sw_block_fn *loop;
-} split_args;
+} columns_args;
 
-/* Each thread splits A for itself: to read it from the core of another one takes longer. */
-static void run_split(const void *args, size_t begin, size_t end)
+/* Columns begin .. end-1 of all products, one behind the other. */
+static void run_columns(const void *args, size_t begin, size_t end)
 {
-    const split_args *a = args;
-    sw_product p = *a->product;
-    float *split = a->split + sw_kernel_thread_index() * p.m * split_width(&p);
+    const columns_args *a = args;
+    float *split = NULL;
 
-    split_a(&p, split);
-    p.a = split;
-    p.a_stride = split_width(&p);
-    a->loop(&p, begin, end);
+    if (a->split != NULL) { /* for itself: to read it from the core of another one takes longer */
+        split = a->split + sw_kernel_thread_index() * a->products->m * split_width(a->products);
+        split_a(a->products, split);
+    }
+    for (size_t i = 0; i < a->n_products && end > 0; i++) {
+        sw_product p = a->products[i];
+        if (split != NULL) {
+            p.a = split;
+            p.a_stride = split_width(&p);
+        }
+        if (begin < p.n)
+            a->loop(&p, begin, end < p.n ? end : p.n);
+        begin -= begin < p.n ? begin : p.n;
+        end -= end < p.n ? end : p.n;
+    }
 }
 
 /* Columns of stored [N, K] are made each by itself, so that a thread's share is one stretch of memory. */
-static void run_rows(const sw_kernel *kernel, const sw_product *p, void *workspace)
+static void run_stored_rows(const sw_kernel *kernel, const sw_product *p, size_t n_products, void *workspace)
 {
-    size_t share = (p->n - 1) / kernel->n_threads + 1;
+    bool is_split = wants_split_a(p);
+    sw_loop loop = is_split ? SW_LOOP_ROW_PRODUCT_BF16 : SW_LOOP_ROW_PRODUCT;
+    columns_args args = {p, n_products, is_split ? aligned(workspace) : NULL,
+                         sw_kernel_loop(kernel, p->c_type, loop)};
+    size_t n = 0;
 
-    if (!p->b_is_transposed) {
-        run_in_out(kernel, p, workspace);
-    } else if (wants_split_a(p)) {
-        split_args args = {p, aligned(workspace),
-                           sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT_BF16)};
-        sw_kernel_run(kernel, run_split, &args, p->n, share);
-    } else {
-        sw_kernel_run(kernel, sw_kernel_loop(kernel, p->c_type, SW_LOOP_ROW_PRODUCT), p, p->n, share);
-    }
+    for (size_t i = 0; i < n_products; i++)
+        n += p[i].n;
+    if (n > 0)
+        sw_kernel_run(kernel, run_columns, &args, n, (n - 1) / kernel->n_threads + 1);
 }
 
 /* What the library is given for (F32, BF16): A in BF16 without gaps. */
@@ -340,7 +350,10 @@ sw_status sw_product_run(sw_kernel *kernel, const sw_product *product, void *wor
     if (is_empty(&p))
         return SW_OK;
     if (is_for_row_loops(&p)) {
-        run_rows(kernel, &p, workspace);
+        if (p.b_is_transposed)
+            run_stored_rows(kernel, &p, 1, workspace);
+        else
+            run_in_out(kernel, &p, workspace);
         return SW_OK;
     }
     char *room = aligned(workspace);
@@ -354,6 +367,39 @@ sw_status sw_product_run(sw_kernel *kernel, const sw_product *product, void *wor
     }
     p = unpacked(&p);
     sw_product_tiles(kernel, &p, room);
+    return SW_OK;
+}
+
+bool sw_product_is_of_rows(const sw_product *product)
+{
+    return is_for_row_loops(product) && product->b_is_transposed;
+}
+
+bool sw_products_are_alike(const sw_product *a, const sw_product *b)
+{
+    return sw_product_is_of_rows(a) && sw_product_is_of_rows(b) && a->m == b->m && a->k == b->k &&
+           a->a == b->a && a->a_stride == b->a_stride && a->a_type == b->a_type && a->b_type == b->b_type &&
+           a->c_type == b->c_type;
+}
+
+sw_status sw_product_run_together(sw_kernel *kernel, const sw_product *products, size_t n_products,
+                                  void *workspace, sw_error *err)
+{
+    sw_product settled[SW_PRODUCTS_TOGETHER];
+
+    if (n_products > SW_PRODUCTS_TOGETHER) {
+        return SW_FAIL(err, SW_E_ARGUMENT, "run fewer", "%zu products together are more than %d", n_products,
+                       (int)SW_PRODUCTS_TOGETHER);
+    }
+    for (size_t i = 0; i < n_products; i++) {
+        SW_TRY(settle(&products[i], &settled[i], err));
+        if (!sw_products_are_alike(&settled[0], &settled[i])) {
+            return SW_FAIL(err, SW_E_ARGUMENT, "run them one by one",
+                           "product %zu of those together has another A, or many rows", i);
+        }
+    }
+    if (n_products > 0 && settled[0].m > 0)
+        run_stored_rows(kernel, settled, n_products, workspace);
     return SW_OK;
 }
 

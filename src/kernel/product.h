@@ -19,7 +19,7 @@
 
 #include "kernel/kernel.h"
 
-enum { SW_PRODUCT_FEW_ROWS = 4 };
+enum { SW_PRODUCT_FEW_ROWS = 4, SW_PRODUCTS_TOGETHER = 4 };
 
 typedef struct sw_product {
     size_t m;
@@ -49,6 +49,15 @@ sw_status sw_product_workspace(sw_kernel *kernel, const sw_product *product, siz
 
 /* The product; the arguments that the workspace was asked for, and pointers. */
 sw_status sw_product_run(sw_kernel *kernel, const sw_product *product, void *workspace, sw_error *err);
+
+/*
+ * Products of few rows by matrices stored [N, K]: those of one A, with the same m, k and types, may be run
+ * together, so that threads begin once and A is made ready once. The workspace is that of any one of them.
+ */
+bool sw_product_is_of_rows(const sw_product *product);
+bool sw_products_are_alike(const sw_product *a, const sw_product *b);
+sw_status sw_product_run_together(sw_kernel *kernel, const sw_product *products, size_t n_products,
+                                  void *workspace, sw_error *err);
 
 /*
  * B once more in the order that the library likes best, for weights that do not change: its size in bytes,

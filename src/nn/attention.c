@@ -52,9 +52,11 @@ static void project_apart(heads *h, const sw_tensor *x)
     const sw_held *held = h->module->held;
     const sw_net_settings *s = &h->module->net->settings;
 
+    sw_step_gather_products(h->step);
     h->q = sw_project(h->step, &held[SW_SLOT_Q], x);
     h->k = sw_project(h->step, &held[SW_SLOT_K], x);
     h->v = sw_project(h->step, &held[SW_SLOT_V], x);
+    sw_step_run_gathered(h->step);
     h->q = split(h, full_norm(h, SW_SLOT_Q_NORM, h->q, s->heads * s->head_dim));
     h->k = split(h, full_norm(h, SW_SLOT_K_NORM, h->k, s->kv_heads * s->head_dim));
     h->v = split(h, h->v);
@@ -74,9 +76,11 @@ static void project_stacked(heads *h, const sw_tensor *x)
         h->v = split(h, sw_view_slice(h->step, y, 2, q + kv, kv));
         return;
     }
+    sw_step_gather_products(h->step);
     h->q = split(h, sw_project_rows(h->step, held, x, 0, q));
     h->k = split(h, sw_project_rows(h->step, held, x, q, kv));
     h->v = split(h, sw_project_rows(h->step, held, x, q + kv, kv));
+    sw_step_run_gathered(h->step);
 }
 
 /* Head by head q, k, v; or by key/value group its queries, its key, its value. */

@@ -8,6 +8,7 @@ static sw_tensor *gated(const sw_module *module, sw_step *step, const sw_tensor 
     const sw_tensor *gate = NULL;
     const sw_tensor *up = NULL;
 
+    sw_step_gather_products(step);
     if (fused->weight != NULL) {
         uint64_t width = fused->weight->dims[0] / 2;
         gate = sw_project_rows(step, fused, x, 0, width);
@@ -16,6 +17,7 @@ static sw_tensor *gated(const sw_module *module, sw_step *step, const sw_tensor 
         gate = sw_project(step, &held[SW_SLOT_GATE], x);
         up = sw_project(step, &held[SW_SLOT_UP], x);
     }
+    sw_step_run_gathered(step);
     return sw_op_glu(step, gate, up, module->net->settings.activation);
 }
 

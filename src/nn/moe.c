@@ -94,10 +94,12 @@ static sw_tensor *shared_forward(const sw_module *module, sw_step *step, const s
                                  const sw_tensor *const *in)
 {
     const sw_held *held = module->held;
-    const sw_tensor *gate = sw_project(step, &held[SW_SLOT_SHARED_GATE], in[0]);
-    const sw_tensor *up = sw_project(step, &held[SW_SLOT_SHARED_UP], in[0]);
 
     (void)pass;
+    sw_step_gather_products(step);
+    const sw_tensor *gate = sw_project(step, &held[SW_SLOT_SHARED_GATE], in[0]);
+    const sw_tensor *up = sw_project(step, &held[SW_SLOT_SHARED_UP], in[0]);
+    sw_step_run_gathered(step);
     return sw_project(step, &held[SW_SLOT_SHARED_DOWN],
                       sw_op_glu(step, gate, up, module->net->settings.activation));
 }

@@ -68,18 +68,56 @@ sw_status sw_call_workspace(sw_call *call, size_t bytes, void **out, sw_error *e
     return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a workspace of %zu bytes", bytes);
 }
 
+/* Products of one A; more than one of them have few rows. */
+static sw_status run_products(sw_step *step, const sw_product *products, size_t n, sw_error *err)
+{
+    sw_stack_mark mark = sw_stack_top(step->stack);
+    size_t bytes = 0;
+
+    SW_TRY(sw_product_workspace(step->kernel, products, &bytes, err));
+    void *workspace = sw_stack_take(step->stack, bytes);
+    if (workspace == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a workspace of %zu bytes", bytes);
+    sw_status status = n == 1 ? sw_product_run(step->kernel, products, workspace, err)
+                              : sw_product_run_together(step->kernel, products, n, workspace, err);
+    sw_stack_release(step->stack, mark);
+    return status;
+}
+
 sw_status sw_call_product(sw_call *call, const sw_product *product, sw_error *err)
 {
-    sw_stack *stack = sw_step_stack(call->step);
-    sw_stack_mark mark = sw_stack_top(stack);
-    size_t bytes = 0;
-    void *workspace = NULL;
+    sw_step *step = call->step;
 
-    SW_TRY(sw_product_workspace(sw_call_kernel(call), product, &bytes, err));
-    SW_TRY(sw_call_workspace(call, bytes, &workspace, err));
-    sw_status status = sw_product_run(sw_call_kernel(call), product, workspace, err);
-    sw_stack_release(stack, mark);
-    return status;
+    if (step->gathers && step->n_gathered < SW_PRODUCTS_TOGETHER && sw_product_is_of_rows(product)) {
+        step->gathered[step->n_gathered++] = *product;
+        return SW_OK;
+    }
+    return run_products(step, product, 1, err);
+}
+
+void sw_step_gather_products(sw_step *step)
+{
+    step->gathers = true;
+}
+
+void sw_step_run_gathered(sw_step *step)
+{
+    sw_error err = {0};
+    sw_status status = step->status;
+    const sw_product *p = step->gathered;
+    uint32_t n = step->n_gathered;
+
+    step->gathers = false;
+    step->n_gathered = 0;
+    sw_watch_begin(step->watch);
+    for (uint32_t i = 0, end = 0; i < n && status == SW_OK; i = end) {
+        for (end = i + 1; end < n && sw_products_are_alike(&p[i], &p[end]);)
+            end++;
+        status = run_products(step, &p[i], end - i, &err);
+        if (status != SW_OK)
+            SW_IGNORE(sw_step_fail(step, status, &err)); /* kept by the step */
+    }
+    sw_watch_end(step->watch);
 }
 
 sw_tensor_rows sw_call_out_rows(const sw_call *call, uint32_t inner)

@@ -50,6 +50,8 @@ void sw_step_begin(sw_step *step, bool records)
     step->last = NULL;
     step->spare = NULL;
     step->records = records;
+    step->gathers = false;
+    step->n_gathered = 0;
     step->status = SW_OK;
     step->error = (sw_error){0};
 }

@@ -52,6 +52,14 @@ sw_stack *sw_step_stack(sw_step *step);
 sw_kernel *sw_step_kernel(const sw_step *step);
 
 /*
+ * Products of few rows between these two are run together at the end of them, where they have one x: until
+ * then nobody may look at what they give. For projections of one input, of which each begins and ends
+ * threads.
+ */
+void sw_step_gather_products(sw_step *step);
+void sw_step_run_gathered(sw_step *step);
+
+/*
  * Tensors of the step: with elements not initialised, or borrowed ones. Those without gradient may be given
  * back by a mark of the step's stack, as long as nothing that was recorded lies above it.
  */

@@ -2,6 +2,7 @@
 #ifndef SW_TENSOR_STEP_STATE_H
 #define SW_TENSOR_STEP_STATE_H
 
+#include "kernel/product.h"
 #include "tensor/operation.h"
 
 /* A gradient that is no longer needed, in its own memory. */
@@ -18,6 +19,9 @@ struct sw_step {
     sw_watch *watch; /* NULL: none */
     bool records;
     bool validates;
+    bool gathers; /* products, that wait to be run together */
+    uint32_t n_gathered;
+    sw_product gathered[SW_PRODUCTS_TOGETHER];
     sw_status status;
     sw_error error;
     sw_signature signatures[SW_OP_COUNT_];

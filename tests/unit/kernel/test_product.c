@@ -239,6 +239,133 @@ static void loops_of_ours_give_the_same_bits_for_any_number_of_threads(void **st
 }
 
 /* More shapes than the table of products has room for, each twice. */
+/* ---- together ---- */
+
+/* Random products of one A, by matrices that follow one another in memory, C's too. */
+typedef struct shared {
+    sw_product p[SW_PRODUCTS_TOGETHER];
+    size_t n;
+    sw_dtype dtype;
+    size_t a_elems;
+    size_t b_elems;
+    size_t c_elems;
+    void *a;
+    void *b;
+    void *c;
+} shared;
+
+static void make_shared(shared *s, gen *g)
+{
+    static const sw_dtype types[][2] = {
+        {SW_DTYPE_F32, SW_DTYPE_F32 },
+        {SW_DTYPE_F64, SW_DTYPE_F64 },
+        {SW_DTYPE_F32, SW_DTYPE_BF16}
+    };
+    const sw_dtype *type = types[gen_below(g, 3)];
+    size_t m = gen_below(g, 5);
+    size_t k = random_size(g, 300);
+
+    *s = (shared){.n = gen_below(g, SW_PRODUCTS_TOGETHER + 1), .dtype = type[0], .a_elems = m * k};
+    for (size_t i = 0; i < s->n; i++) {
+        s->p[i] = (sw_product){m, random_size(g, 200), k, .b_is_transposed = true};
+        s->p[i].a_type = s->p[i].c_type = type[0];
+        s->p[i].b_type = type[1];
+        s->p[i].accumulate = gen_below(g, 2) == 0;
+        s->b_elems += s->p[i].n * k;
+        s->c_elems += m * s->p[i].n;
+    }
+    s->a = guarded_alloc(s->dtype, s->a_elems);
+    s->b = guarded_alloc(s->dtype, s->b_elems);
+    s->c = guarded_alloc(s->dtype, s->c_elems);
+    gen_fill(g, s->dtype, s->a, s->a_elems);
+    gen_fill(g, s->dtype, s->b, s->b_elems);
+    if (type[1] == SW_DTYPE_BF16) {
+        for (size_t i = 0; i < s->b_elems; i++)
+            ((uint16_t *)s->b)[i] = sw_bf16_of_float(((float *)s->b)[i]);
+    }
+    size_t c_at = 0;
+    size_t b_at = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t width = type[0] == SW_DTYPE_F64 ? 8 : 4;
+        s->p[i].a = s->a;
+        s->p[i].b = (char *)s->b + b_at * (type[1] == SW_DTYPE_BF16 ? 2 : width);
+        s->p[i].c = (char *)s->c + c_at * width;
+        s->p[i].bias = m > 0 && k >= s->p[i].n && gen_below(g, 2) == 0 ? s->a : NULL;
+        b_at += s->p[i].n * k;
+        c_at += m * s->p[i].n;
+    }
+    memset(s->c, 0, s->c_elems * (type[0] == SW_DTYPE_F64 ? 8 : 4));
+}
+
+static void run_together(sw_kernel *kernel, const shared *s)
+{
+    sw_error err = {0};
+    size_t n_bytes = 0;
+
+    if (s->n > 0 && sw_product_workspace(kernel, s->p, &n_bytes, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    void *workspace = malloc(n_bytes + 1);
+    assert_non_null(workspace);
+    if (sw_product_run_together(kernel, s->p, s->n, workspace, &err) != SW_OK)
+        fail_msg("%s", err.what);
+    free(workspace);
+}
+
+static bool together_is_alone(gen *g)
+{
+    shared s;
+    bool is_right = true;
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, gen_between(g, 1, 5));
+
+    make_shared(&s, g);
+    size_t bytes = s.c_elems * (s.dtype == SW_DTYPE_F64 ? 8 : 4);
+    char *alone = malloc(bytes + 1);
+    assert_non_null(alone);
+    for (int i = 0; i < 2; i++) { /* what is there may be added to */
+        for (size_t k = 0; k < s.n; k++)
+            run(kernel, &s.p[k], false);
+    }
+    memcpy(alone, s.c, bytes);
+    memset(s.c, 0, bytes);
+    for (int i = 0; i < 2; i++)
+        run_together(kernel, &s);
+    is_right = memcmp(alone, s.c, bytes) == 0;
+    free(alone);
+    sw_kernel_destroy(kernel);
+    is_right = guarded_free(s.a, s.dtype, s.a_elems) && is_right;
+    is_right = guarded_free(s.b, s.dtype, s.b_elems) && is_right;
+    return guarded_free(s.c, s.dtype, s.c_elems) && is_right;
+}
+
+static void products_together_give_what_each_gives_alone(void **state)
+{
+    (void)state;
+    assert_true(gen_holds(together_is_alone, 150));
+}
+
+static void what_cannot_be_run_together_is_refused(void **state)
+{
+    float a[2][8] = {{0}};
+    sw_product p[SW_PRODUCTS_TOGETHER + 1] = {
+        {.m = 1, .n = 1, .k = 8, .a = a, .b_is_transposed = true}
+    };
+    sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
+    sw_error err = {0};
+
+    (void)state;
+    p[0].a_type = p[0].b_type = p[0].c_type = SW_DTYPE_F32;
+    p[1] = p[0];
+    p[1].a = a[1];
+    assert_int_equal(sw_product_run_together(kernel, p, 2, NULL, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "product 1 of those together has another A, or many rows");
+    p[0].m = p[1].m = SW_PRODUCT_FEW_ROWS + 1;
+    assert_int_equal(sw_product_run_together(kernel, p, 1, NULL, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "product 0 of those together has another A, or many rows");
+    assert_int_equal(sw_product_run_together(kernel, p, SW_PRODUCTS_TOGETHER + 1, NULL, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.what, "5 products together are more than 4");
+    sw_kernel_destroy(kernel);
+}
+
 static void shapes_beyond_the_table_push_the_oldest_out(void **state)
 {
     enum { N = 24, SHAPES = 800 };
@@ -341,6 +468,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_of_a_product_is_the_plain_sum),
         cmocka_unit_test(loops_of_ours_give_the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(products_together_give_what_each_gives_alone),
+        cmocka_unit_test(what_cannot_be_run_together_is_refused),
         cmocka_unit_test(shapes_beyond_the_table_push_the_oldest_out),
         cmocka_unit_test(what_is_no_product_is_refused),
         cmocka_unit_test(a_failed_allocation_is_reported_and_leaves_nothing),

@@ -389,6 +389,78 @@ static void a_region_that_fails_when_it_runs_again_says_so(void **state)
                         "the inputs before it");
 }
 
+/* ---- products that wait for each other ---- */
+
+enum { WAYS = 6 }; /* more than can wait */
+
+/* Some layers of one input and one of another, gathered or one by one; what they give, in turn. */
+static void run_layers(const sw_tensor *x, const sw_tensor *other, sw_tensor *const *weights, bool gathers,
+                       sw_tensor **out)
+{
+    if (gathers)
+        sw_step_gather_products(step);
+    for (size_t i = 0; i < WAYS; i++)
+        out[i] = sw_op_linear(step, i == 1 ? other : x, weights[i], NULL);
+    sw_step_run_gathered(step);
+}
+
+static void expect_same_layers(uint64_t n_rows)
+{
+    sw_tensor *x = PARAMETER(NULL, n_rows, 8);
+    sw_tensor *other = PARAMETER(NULL, n_rows, 8);
+    sw_tensor *weights[WAYS];
+    sw_tensor *out[WAYS];
+    double alone[WAYS][40];
+    double slope[2][64];
+
+    for (uint64_t i = 0; i < WAYS; i++)
+        weights[i] = PARAMETER(NULL, i + 1, 8);
+    for (int gathers = 0; gathers < 2; gathers++) {
+        sw_step_begin(step, true);
+        run_layers(x, other, weights, gathers == 1, out);
+        sw_tensor *sum = NULL;
+        for (size_t i = 0; i < WAYS; i++) {
+            size_t bytes = (size_t)sw_tensor_elems(out[i]) * sizeof(double);
+            if (gathers == 0)
+                memcpy(alone[i], sw_tensor_data(out[i]), bytes);
+            assert_memory_equal(alone[i], sw_tensor_data(out[i]), bytes);
+            sw_tensor *part = sw_op_sum(step, sw_op_multiply(step, out[i], out[i]));
+            sum = sum == NULL ? part : sw_op_add(step, sum, part);
+        }
+        x->storage->has_gradient = false;
+        must_go_back(sum);
+        for (size_t i = 0; i < n_rows * 8; i++)
+            slope[gathers][i] = gradient_of(x, i);
+    }
+    assert_memory_equal(slope[0], slope[1], n_rows * 8 * sizeof(double));
+}
+
+static void gathered_products_are_what_each_is_alone(void **state)
+{
+    (void)state;
+    expect_same_layers(1);
+    expect_same_layers(3);
+    expect_same_layers(6); /* rows enough to be run at once */
+}
+
+static void a_failure_among_gathered_products_is_the_steps(void **state)
+{
+    sw_tensor *x = PARAMETER(NULL, 1, 8);
+    sw_tensor *weights[] = {PARAMETER(NULL, 3, 8), PARAMETER(NULL, 3, 7)};
+
+    (void)state;
+    sw_step_begin(step, false);
+    sw_step_gather_products(step);
+    assert_non_null(sw_op_linear(step, x, weights[0], NULL));
+    assert_null(sw_op_linear(step, x, weights[1], NULL));
+    sw_step_run_gathered(step);
+    expect_failure(SW_E_ARGUMENT, "linear: weight is [3, 7], its dim 1 must be 8 as in the inputs before it");
+    sw_step_begin(step, false);
+    const sw_tensor *y = sw_op_linear(step, x, weights[0], NULL); /* at once again */
+    assert_non_null(y);
+    assert_int_equal(step->n_gathered, 0);
+}
+
 /* ---- a watch ---- */
 
 static double ticks;
@@ -795,6 +867,8 @@ int main(void)
         cmocka_unit_test(a_region_that_runs_again_has_the_same_gradients_bit_by_bit_and_less_memory),
         cmocka_unit_test(an_input_that_a_region_does_not_use_gets_zeros),
         cmocka_unit_test(a_region_that_fails_when_it_runs_again_says_so),
+        cmocka_unit_test(gathered_products_are_what_each_is_alone),
+        cmocka_unit_test(a_failure_among_gathered_products_is_the_steps),
         cmocka_unit_test(a_watch_counts_each_operation_once_and_none_inside_another),
         cmocka_unit_test(the_first_failure_stays_and_nothing_runs_behind_it),
         cmocka_unit_test(what_an_operation_cannot_take_is_refused_by_name),
