@@ -367,18 +367,19 @@ static sw_status list_parameters(bench_net *b, sw_error *err)
         const sw_parameter *p = &b->net->parameters[i];
         const sw_storage *storage = p->tensor->storage;
         size_t n_bytes = (size_t)bytes_of(p);
-        sw_trained trained = {.fqn = p->fqn,
-                              .storage = storage,
-                              .n_dims = p->n_dims,
-                              .n_elems = sw_parameter_elems(p),
-                              .value = storage->data,
-                              .gradient = storage->gradient,
-                              .m = sw_stack_take(b->moments, n_bytes),
-                              .v = sw_stack_take(b->moments, n_bytes)};
-        if (trained.m == NULL || trained.v == NULL)
+        sw_trained trained = {
+            .fqn = p->fqn,
+            .storage = storage,
+            .n_dims = p->n_dims,
+            .n_elems = sw_parameter_elems(p),
+            .value = storage->data,
+            .gradient = storage->gradient,
+            .moments = {sw_stack_take(b->moments, n_bytes), sw_stack_take(b->moments, n_bytes)}
+        };
+        if (trained.moments[0] == NULL || trained.moments[1] == NULL)
             return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for moments");
-        memset(trained.m, 0, n_bytes);
-        memset(trained.v, 0, n_bytes);
+        memset(trained.moments[0], 0, n_bytes);
+        memset(trained.moments[1], 0, n_bytes);
         b->list.params[b->list.n_params++] = trained;
     }
     return SW_OK;
@@ -387,7 +388,7 @@ static sw_status list_parameters(bench_net *b, sw_error *err)
 static void run_adamw(const sw_ops_bed *bed, const void *what)
 {
     const model_work *work = what;
-    static const sw_adamw adamw = {1e-4, 0.1, 0.9, 0.95, 1e-8, 1.0};
+    static const sw_optimizer adamw = {SW_OPTIMIZER_ADAMW, 1e-4, 0.1, 0.9, 0.95, 1e-8, 1.0};
 
     sw_trained_step(&work->b->list, bed->kernel, &adamw, 2.0, 5);
 }
@@ -399,7 +400,7 @@ static void copy_gradients(const sw_ops_bed *bed, const void *what)
 
     for (size_t i = 0; i < work->b->list.n_params; i++) {
         const sw_trained *p = &work->b->list.params[i];
-        sw_probe_copy(bed->kernel, p->m, p->gradient, (size_t)p->n_elems * sizeof(float));
+        sw_probe_copy(bed->kernel, p->moments[0], p->gradient, (size_t)p->n_elems * sizeof(float));
     }
 }
 

@@ -24,8 +24,10 @@ enum {
     OPT_ACCUMULATE,
     OPT_SCHEDULE,
     OPT_WARMUP,
+    OPT_OPTIMIZER,
     OPT_WEIGHT_DECAY,
     OPT_CLIP,
+    OPT_MOMENTUM,
     OPT_BETA1,
     OPT_BETA2,
     OPT_ADAM_EPS,
@@ -54,11 +56,13 @@ static const sw_option options[] = {
     [OPT_ACCUMULATE]    = { "accumulate",   0,   "N",      "micro-batches of a step; 1 when not given" },
     [OPT_SCHEDULE]      = { "schedule",     0,   "NAME",   "constant, linear or cosine; cosine when not given" },
     [OPT_WARMUP]        = { "warmup",       0,   "N",      "steps in which the rate rises from 0; none when not given" },
+    [OPT_OPTIMIZER]     = { "optimizer",    0,   "NAME",   "adamw or sgd; adamw when not given" },
     [OPT_WEIGHT_DECAY]  = { "weight-decay", 0,   "X",      "decay of matrices; 0.1 when not given" },
     [OPT_CLIP]          = { "clip",         0,   "X",      "largest norm of all gradients; 1 when not given, 0: any" },
-    [OPT_BETA1]         = { "beta1",        0,   "X",      "how much of the first moment stays; 0.9 when not given" },
-    [OPT_BETA2]         = { "beta2",        0,   "X",      "how much of the second moment stays; 0.95 when not given" },
-    [OPT_ADAM_EPS]      = { "adam-eps",     0,   "X",      "added to the divisor of an update; 1e-8 when not given" },
+    [OPT_MOMENTUM]      = { "momentum",     0,   "X",      "how much of sgd's last update stays; 0 when not given" },
+    [OPT_BETA1]         = { "beta1",        0,   "X",      "how much of adamw's first moment stays; 0.9 when not given" },
+    [OPT_BETA2]         = { "beta2",        0,   "X",      "how much of its second moment stays; 0.95 when not given" },
+    [OPT_ADAM_EPS]      = { "adam-eps",     0,   "X",      "added to the divisor of its updates; 1e-8 when not given" },
     [OPT_ROUTER_LOSS]   = { "router-loss",  0,   "X",      "factor of the routers' auxiliary loss; the config's when not given" },
     [OPT_SEED]          = { "seed",         's', "N",      "which order of the data; 0 when not given" },
     [OPT_RECOMPUTE]     = { "recompute",    0,   NULL,     "compute layers twice instead of keeping them: less memory" },
@@ -130,6 +134,39 @@ static sw_status read_schedule(training *t, sw_error *err)
     return SW_OK;
 }
 
+/* What --optimizer says: what it is when nothing else is given, and options that are not its own. */
+static const struct {
+    const char *name;
+    sw_optimizer usual;
+    uint32_t n_others;
+    uint32_t others[3];
+} optimizers[] = {
+    {"adamw",
+     {SW_OPTIMIZER_ADAMW, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0},
+     1,                                                                                            {OPT_MOMENTUM}                      },
+    {"sgd",   {SW_OPTIMIZER_SGD, .decay = 0.1, .clip = 1.0},                                    3, {OPT_BETA1, OPT_BETA2, OPT_ADAM_EPS}},
+};
+
+static sw_status choose_optimizer(const sw_arguments *arguments, sw_optimizer *out, sw_error *err)
+{
+    const char *name = arguments->values[OPT_OPTIMIZER];
+    size_t k = 0;
+
+    while (name != NULL && k < SW_COUNT(optimizers) && strcmp(name, optimizers[k].name) != 0)
+        k++;
+    if (k == SW_COUNT(optimizers))
+        return SW_FAIL(err, SW_E_ARGUMENT, "give adamw or sgd", "option --optimizer: '%.40s' is none of them",
+                       name);
+    for (uint32_t i = 0; i < optimizers[k].n_others; i++) {
+        if (sw_arguments_has(arguments, optimizers[k].others[i]))
+            return SW_FAIL(err, SW_E_ARGUMENT, "leave it out, or choose another --optimizer",
+                           "option --%s is not for %s", options[optimizers[k].others[i]].name,
+                           optimizers[k].name);
+    }
+    *out = optimizers[k].usual;
+    return SW_OK;
+}
+
 /* Moments that all stay are never divided by anything; an update of 0 / 0 is no number. */
 static const double most_beta = 0.999999;
 static const double least_eps = 1e-30;
@@ -137,15 +174,18 @@ static const double least_eps = 1e-30;
 static sw_status read_optimizer(training *t, sw_error *err)
 {
     const sw_arguments *arguments = &t->run->arguments;
-    sw_adamw *adamw = &t->options.adamw;
+    sw_optimizer *o = &t->options.optimizer;
 
-    *adamw = (sw_adamw){.decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0};
-    SW_TRY(sw_arguments_number(arguments, OPT_WEIGHT_DECAY, 0, 1000, &adamw->decay, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_BETA1, 0, most_beta, &adamw->beta1, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_BETA2, 0, most_beta, &adamw->beta2, err));
-    SW_TRY(sw_arguments_number(arguments, OPT_ADAM_EPS, least_eps, 1, &adamw->eps, err));
+    SW_TRY(choose_optimizer(arguments, o, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_MOMENTUM, 0, most_beta, &o->beta1, err));
+    if (o->kind == SW_OPTIMIZER_SGD && o->beta1 > 0.0) /* then there is something to keep */
+        o->kind = SW_OPTIMIZER_SGD_MOMENTUM;
+    SW_TRY(sw_arguments_number(arguments, OPT_WEIGHT_DECAY, 0, 1000, &o->decay, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_BETA1, 0, most_beta, &o->beta1, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_BETA2, 0, most_beta, &o->beta2, err));
+    SW_TRY(sw_arguments_number(arguments, OPT_ADAM_EPS, least_eps, 1, &o->eps, err));
     SW_TRY(sw_arguments_number(arguments, OPT_ROUTER_LOSS, 0, 1000, &t->options.router_loss, err));
-    return sw_arguments_number(arguments, OPT_CLIP, 0, 1e9, &adamw->clip, err);
+    return sw_arguments_number(arguments, OPT_CLIP, 0, 1e9, &o->clip, err);
 }
 
 static sw_status read_saving(training *t, sw_error *err)
@@ -425,10 +465,10 @@ const sw_command sw_command_train = {
     .summary = "train a model on a file of tokens",
     .usage = "MODEL --tokens FILE|--text FILE --steps N --lr X [--save FOLDER] [options]",
     .description =
-        "Train a Hugging Face folder or a sharded one with AdamW on sequences of FILE, in an order that the\n"
-        "seed alone decides. The loss of a step is the mean over all its tokens. A checkpoint is a Hugging\n"
-        "Face folder, of several ranks a sharded one, with the state of the run; a run that goes on from\n"
-        "one takes the very steps that it would have taken.\n",
+        "Train a Hugging Face folder or a sharded one with AdamW or SGD on sequences of FILE, in an order\n"
+        "that the seed alone decides. The loss of a step is the mean over all its tokens. A checkpoint is a\n"
+        "Hugging Face folder, of several ranks a sharded one, with the state of the run; a run that goes on\n"
+        "from one takes the very steps that it would have taken.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

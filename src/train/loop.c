@@ -37,12 +37,12 @@ static sw_status list_parameter(sw_trainer *t, const sw_parameter *parameter, sw
     size_t n_bytes = trained.n_elems * sw_elem_bytes(storage->dtype);
 
     trained.gradient = gradient_at(storage, trained.value);
-    trained.m = sw_stack_take(t->moments, n_bytes);
-    trained.v = sw_stack_take(t->moments, n_bytes);
-    if (trained.m == NULL || trained.v == NULL)
-        return no_memory("the moments of the optimizer", err);
-    memset(trained.m, 0, n_bytes);
-    memset(trained.v, 0, n_bytes);
+    for (uint32_t i = 0; i < sw_optimizer_moments(t->options.optimizer.kind); i++) {
+        trained.moments[i] = sw_stack_take(t->moments, n_bytes);
+        if (trained.moments[i] == NULL)
+            return no_memory("the moments of the optimizer", err);
+        memset(trained.moments[i], 0, n_bytes);
+    }
     t->list.params[t->list.n_params++] = trained;
     return SW_OK;
 }
@@ -201,7 +201,7 @@ sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
 {
     const sw_train_options *o = &t->options;
     uint32_t n_sequences = o->batch * o->accumulate;
-    sw_adamw adamw = o->adamw;
+    sw_optimizer optimizer = o->optimizer;
 
     sw_batches_fill(&t->batches, t->position, n_sequences, t->ids, t->targets);
     *out = (sw_curve_point){.step = t->n_done + 1,
@@ -213,8 +213,8 @@ sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
         out->norm = sum_gradients(t);
         if (!__builtin_isfinite(out->norm))
             return refuse_number(t, &first, "the norm of the gradients", out->norm, err);
-        adamw.lr = out->lr;
-        sw_trained_step(&t->list, t->kernel, &adamw, out->norm, t->n_done + 1);
+        optimizer.lr = out->lr;
+        sw_trained_step(&t->list, t->kernel, &optimizer, out->norm, t->n_done + 1);
     }
     t->n_done++;
     t->position += n_sequences;
@@ -229,7 +229,8 @@ static void measure(const sw_trainer *t, uint64_t activations, sw_train_memory *
 
     for (size_t i = 0; i < t->list.n_params; i++)
         bytes += t->list.params[i].n_elems * sw_elem_bytes(t->list.params[i].storage->dtype);
-    *out = (sw_train_memory){bytes, bytes, 2 * bytes, activations};
+    uint64_t moments = sw_optimizer_moments(t->options.optimizer.kind) * bytes;
+    *out = (sw_train_memory){bytes, bytes, moments, activations};
 }
 
 void sw_trainer_memory(const sw_trainer *trainer, sw_train_memory *out)

@@ -1,9 +1,9 @@
 /*
- * Training: steps of forward, backward, clipping and AdamW over micro-batches, with one loss: the mean over
- * all tokens with a target of the whole step. What a step does follows from the options, the seed, the data
- * and the number of the step, so a run can be taken up at any of them. A net that a plan was applied to is
- * trained by all of its ranks, on the same sequences as by one: those of data parallelism share out the rows
- * of each micro-batch, those of context parallelism the tokens of each row. Then everything here is
+ * Training: steps of forward, backward, clipping and an optimizer over micro-batches, with one loss: the mean
+ * over all tokens with a target of the whole step. What a step does follows from the options, the seed, the
+ * data and the number of the step, so a run can be taken up at any of them. A net that a plan was applied to
+ * is trained by all of its ranks, on the same sequences as by one: those of data parallelism share out the
+ * rows of each micro-batch, those of context parallelism the tokens of each row. Then everything here is
  * collective, and fails on all ranks alike.
  */
 #ifndef SW_TRAIN_LOOP_H
@@ -26,7 +26,7 @@ typedef struct sw_train_options {
     sw_sequence_order cp_order; /* of tokens over cp */
     double router_loss;         /* factor of the auxiliary loss of a model that has routers; 0: none */
     sw_schedule schedule;
-    sw_adamw adamw; /* its rate is the schedule's */
+    sw_optimizer optimizer; /* its rate is the schedule's */
 } sw_train_options;
 
 /* Bytes of a step: what each of them takes, at its most. */

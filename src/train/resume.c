@@ -9,6 +9,7 @@
 #include "train/save.h"
 #include "train/state.h"
 
+static const char as_it_began[] = "give the run what it began with, or begin anew without --resume";
 static const char begin_anew[] = "begin anew from its weights, without --resume";
 
 static void drop_text(char **text)
@@ -16,7 +17,7 @@ static void drop_text(char **text)
     sw_free(*text);
 }
 
-/* The same run goes on only with the same data in the same pieces. */
+/* The same run goes on only with its optimizer, on the same data in the same pieces. */
 static sw_status check_run(const sw_trainer *trainer, const sw_train_state *found, const char *path,
                            sw_error *err)
 {
@@ -31,10 +32,14 @@ static sw_status check_run(const sw_trainer *trainer, const sw_train_state *foun
         {"the number of tokens", found->n_tokens, mine.n_tokens},
     };
 
+    if (found->optimizer != mine.optimizer)
+        return SW_FAIL(err, SW_E_FORMAT, as_it_began, "%.300s: its run had %s for --optimizer, now it is %s",
+                       path, sw_optimizer_facts_of(found->optimizer)->name,
+                       sw_optimizer_facts_of(mine.optimizer)->name);
     for (size_t i = 0; i < SW_COUNT(parts); i++) {
         if (parts[i].was == parts[i].is)
             continue;
-        return SW_FAIL(err, SW_E_FORMAT, "give the run what it began with, or begin anew without --resume",
+        return SW_FAIL(err, SW_E_FORMAT, as_it_began,
                        "%.300s: its run had %" PRIu64 " for %s, now it is %" PRIu64, path, parts[i].was,
                        parts[i].what, parts[i].is);
     }
@@ -61,13 +66,14 @@ static sw_status take_moments(const sw_trainer *trainer, const sw_weights *check
     const sw_local_reader reader = {checkpoint->files, trainer->kernel};
     const sw_net *net = trainer->net;
     const sw_trained *param = trainer->list.params;
+    const sw_optimizer_facts *optimizer = sw_optimizer_facts_of(trainer->options.optimizer.kind);
 
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         if (net->parameters[i].is_frozen)
             continue;
         sw_dtype dtype = param->storage->dtype;
-        SW_TRY(take_moment(trainer, i, &reader, SW_STATE_FIRST_MOMENT, dtype, param->m, err));
-        SW_TRY(take_moment(trainer, i, &reader, SW_STATE_SECOND_MOMENT, dtype, param->v, err));
+        for (uint32_t k = 0; optimizer->moments[k] != NULL; k++)
+            SW_TRY(take_moment(trainer, i, &reader, optimizer->moments[k], dtype, param->moments[k], err));
         param++;
     }
     return SW_OK;

@@ -52,13 +52,14 @@ static sw_status add_moment(saving *s, const char *prefix, uint32_t i, const voi
     return SW_OK;
 }
 
-/* Parameters in model order; then both moments of each that is trained. */
+/* Parameters in model order; then the moments of each that is trained. */
 static sw_status list_tensors(saving *s)
 {
     const sw_net *net = s->trainer->net;
     const sw_trained *trained = s->trainer->list.params;
+    const sw_optimizer_facts *optimizer = sw_optimizer_facts_of(s->trainer->options.optimizer.kind);
 
-    s->tensors = sw_alloc_zero((size_t)net->n_parameters * 3, sizeof *s->tensors);
+    s->tensors = sw_alloc_zero((size_t)net->n_parameters * (1 + SW_MOST_MOMENTS), sizeof *s->tensors);
     if (s->tensors == NULL || s->arena == NULL)
         return no_memory(s);
     for (uint32_t i = 0; i < net->n_parameters; i++) {
@@ -71,8 +72,8 @@ static sw_status list_tensors(saving *s)
         const sw_parameter *p = &net->parameters[i];
         if (p->is_frozen)
             continue;
-        SW_TRY(add_moment(s, SW_STATE_FIRST_MOMENT, i, trained->m));
-        SW_TRY(add_moment(s, SW_STATE_SECOND_MOMENT, i, trained->v));
+        for (uint32_t k = 0; optimizer->moments[k] != NULL; k++)
+            SW_TRY(add_moment(s, optimizer->moments[k], i, trained->moments[k]));
         trained++;
     }
     return SW_OK;

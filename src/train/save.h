@@ -19,7 +19,8 @@ sw_status sw_train_save_check(const char *out, bool replace, sw_error *err);
 
 /*
  * Take up a run: moments, step and position of the checkpoint that the net was loaded from, which a run with
- * the same seed, length of sequences and data wrote. SW_E_FORMAT: it is no such checkpoint, or another run's.
+ * the same optimizer, seed, length of sequences and data wrote. SW_E_FORMAT: it is no such checkpoint, or
+ * another run's.
  */
 sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err);
 

@@ -1,7 +1,7 @@
 /*
  * Every family that runs, over meshes of every kind: loss, logits, gradients and their norm in three steps of
- * AdamW, and the parameters after them, equal one rank; ranks that hold the same have the same bits, and the
- * same mesh twice gives the same bits.
+ * AdamW or of SGD, and the parameters after them, equal one rank; ranks that hold the same have the same
+ * bits, and the same mesh twice gives the same bits.
  *
  *     mpi.equality          a few meshes of as many ranks as the job has, in F64
  *     mpi.equality matrix   all of them, in F64 and F32, production and validate mode, each family in its own
@@ -60,6 +60,7 @@ enum {
     ULYSSES = 32,
     BALANCED = 64,
     ALL_FORMS = 128,
+    SGD = 256, /* takes the steps, not AdamW; each number of ranks has both for every family */
 };
 
 typedef struct mesh_row {
@@ -70,39 +71,39 @@ typedef struct mesh_row {
 } mesh_row;
 
 static const mesh_row meshes[] = {
-    {2, "tp=2",           0, USUAL                  },
-    {2, "tp=2",           0, NO_SP                  },
-    {2, "tp=2",           0, LOSS_PARALLEL          },
-    {2, "tp=2",           0, NO_SP | LOSS_PARALLEL  },
-    {2, "cp=2",           0, USUAL | RING | BALANCED},
-    {2, "cp=2",           0, ALL_FORMS              },
-    {2, "dp=2",           0, 0                      },
-    {2, "ep=2",           0, MIXTURES               },
-    {2, "dp=2",           2, MIXTURES               },
-    {2, "tp=2",           2, MIXTURES               },
-    {2, "tp=2",           2, MIXTURES | NO_SP       },
-    {4, "tp=4",           0, USUAL                  },
-    {4, "tp=4",           0, NO_SP | LOSS_PARALLEL  },
-    {4, "cp=2,tp=2",      0, USUAL | ULYSSES        },
-    {4, "cp=2,tp=2",      0, ALL_FORMS              },
-    {4, "cp=2,tp=2",      0, NO_SP | LOSS_PARALLEL  },
-    {4, "cp=4",           0, ALL_FORMS              },
-    {4, "dp=2,tp=2",      0, 0                      },
-    {4, "ep=4",           0, MIXTURES               },
-    {4, "dp=4",           4, MIXTURES               },
-    {4, "tp=4",           4, MIXTURES | USUAL       },
-    {4, "tp=4",           4, MIXTURES | NO_SP       },
-    {4, "tp=4",           2, MIXTURES               },
-    {4, "dp=2,tp=2",      2, MIXTURES               },
-    {4, "dp=2,tp=2",      4, MIXTURES               },
-    {4, "ep=2,tp=2",      0, MIXTURES               },
-    {4, "cp=2,ep=2",      0, MIXTURES               },
-    {4, "cp=2,tp=2",      4, MIXTURES               },
-    {8, "dp=2,cp=2,tp=2", 0, USUAL | BALANCED       },
-    {8, "dp=2,cp=2,tp=2", 0, ALL_FORMS              },
-    {8, "dp=2,cp=2,tp=2", 4, MIXTURES               },
-    {8, "dp=2,cp=2,tp=2", 8, MIXTURES               },
-    {8, "dp=2,ep=4",      0, MIXTURES               },
+    {2, "tp=2",           0, USUAL                        },
+    {2, "tp=2",           0, NO_SP                        },
+    {2, "tp=2",           0, LOSS_PARALLEL                },
+    {2, "tp=2",           0, NO_SP | LOSS_PARALLEL | SGD  },
+    {2, "cp=2",           0, USUAL | RING | BALANCED | SGD},
+    {2, "cp=2",           0, ALL_FORMS                    },
+    {2, "dp=2",           0, 0                            },
+    {2, "ep=2",           0, MIXTURES                     },
+    {2, "dp=2",           2, MIXTURES | SGD               },
+    {2, "tp=2",           2, MIXTURES                     },
+    {2, "tp=2",           2, MIXTURES | NO_SP | SGD       },
+    {4, "tp=4",           0, USUAL                        },
+    {4, "tp=4",           0, NO_SP | LOSS_PARALLEL        },
+    {4, "cp=2,tp=2",      0, USUAL | ULYSSES | SGD        },
+    {4, "cp=2,tp=2",      0, ALL_FORMS                    },
+    {4, "cp=2,tp=2",      0, NO_SP | LOSS_PARALLEL        },
+    {4, "cp=4",           0, ALL_FORMS | SGD              },
+    {4, "dp=2,tp=2",      0, SGD                          },
+    {4, "ep=4",           0, MIXTURES                     },
+    {4, "dp=4",           4, MIXTURES | SGD               },
+    {4, "tp=4",           4, MIXTURES | USUAL             },
+    {4, "tp=4",           4, MIXTURES | NO_SP             },
+    {4, "tp=4",           2, MIXTURES | SGD               },
+    {4, "dp=2,tp=2",      2, MIXTURES                     },
+    {4, "dp=2,tp=2",      4, MIXTURES                     },
+    {4, "ep=2,tp=2",      0, MIXTURES | SGD               },
+    {4, "cp=2,ep=2",      0, MIXTURES                     },
+    {4, "cp=2,tp=2",      4, MIXTURES                     },
+    {8, "dp=2,cp=2,tp=2", 0, USUAL | BALANCED             },
+    {8, "dp=2,cp=2,tp=2", 0, ALL_FORMS | SGD              },
+    {8, "dp=2,cp=2,tp=2", 4, MIXTURES                     },
+    {8, "dp=2,cp=2,tp=2", 8, MIXTURES                     },
+    {8, "dp=2,ep=4",      0, MIXTURES | SGD               },
 };
 
 /* ---- refusals ---- */
@@ -231,16 +232,18 @@ typedef struct trained {
 
 static trained whole_list;
 static trained part_list;
+static const sw_optimizer *optimizer; /* of the trial */
 
 static void list_parameters(trained *out, const sw_net *net)
 {
     size_t n_elems = 0;
     size_t width = sw_elem_bytes(c.ranks.dtype);
+    uint32_t n_moments = sw_optimizer_moments(optimizer->kind);
 
     *out = (trained){.list.params = sw_alloc_zero(net->n_parameters, sizeof(sw_trained))};
     for (uint32_t i = 0; i < net->n_parameters; i++)
         n_elems += sw_tensor_elems(net->parameters[i].tensor);
-    out->moments = sw_alloc_zero(2 * n_elems + 1, width);
+    out->moments = sw_alloc_zero(n_moments * n_elems + 1, width);
     assert_non_null(out->list.params);
     assert_non_null(out->moments);
     char *at = out->moments;
@@ -254,10 +257,9 @@ static void list_parameters(trained *out, const sw_net *net)
                                                               .n_dims = p->n_dims,
                                                               .n_elems = n,
                                                               .value = sw_tensor_data(p->tensor),
-                                                              .gradient = gradient_of(p),
-                                                              .m = at,
-                                                              .v = at + n * width};
-        at += 2 * n * width;
+                                                              .gradient = gradient_of(p)};
+        for (uint32_t k = 0; k < n_moments; k++, at += n * width)
+            out->list.params[out->list.n_params - 1].moments[k] = at;
     }
 }
 
@@ -269,8 +271,7 @@ static void drop_list(trained *list)
 
 static void update(const trained *list, uint64_t step)
 {
-    const sw_adamw adamw = {.lr = 1e-3, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-3, .clip = 0.5};
-    sw_trained_step(&list->list, c.ranks.kernel, &adamw, c.norm, step);
+    sw_trained_step(&list->list, c.ranks.kernel, optimizer, c.norm, step);
 }
 
 static void compare_parameters(void)
@@ -426,9 +427,14 @@ static bool is_refused_rightly(const trial *t, const char *what)
 /* false: it was refused, as it should be or not. */
 static bool open_trial(const trial *t)
 {
+    static const sw_optimizer optimizers[] = {
+        {SW_OPTIMIZER_ADAMW, .lr = 1e-3, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95,               .eps = 1e-3, .clip = 0.5},
+        {SW_OPTIMIZER_SGD_MOMENTUM,       .lr = 0.1,                 .decay = 0.1,     .beta1 = 0.9,  .clip = 0.5},
+    };
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_error err = {0};
 
+    optimizer = &optimizers[(t->mesh->how & SGD) != 0];
     c.n_tokens = TOKENS;
     c.form = t->form;
     c.order = t->order;

@@ -97,7 +97,7 @@ static void open_trainer(bench *b)
         .cp_order = b->how.order,
         .router_loss = 0.3,
         .schedule = {SW_SCHEDULE_LINEAR, 1e-2,          0,           10         },
-        .adamw = { .decay = 0.1,      .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-3, .clip = 0.5},
+        .optimizer = { .decay = 0.1,      .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-3, .clip = 0.5},
     };
     sw_error err = {0};
 

@@ -338,11 +338,19 @@ def start_values(generator):
             "c": torch.randn(2, 3, 4, generator=generator)}
 
 
-def adamw_run(clip, out, prefix):
+def adamw(params):
+    return torch.optim.AdamW(params, lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+
+
+def sgd(momentum):
+    return lambda params: torch.optim.SGD(params, lr=1e-1, momentum=momentum, weight_decay=0.1)
+
+
+def optimizer_run(make, clip, out, prefix):
     """20 steps with given gradients: a parameter before, its gradients, the parameter after each step."""
     generator = torch.Generator().manual_seed(20)
     params = {k: torch.nn.Parameter(v) for k, v in start_values(generator).items()}
-    optimizer = torch.optim.AdamW(params.values(), lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    optimizer = make(params.values())
     out.update({"%s.%s.before" % (prefix, k): p.detach().clone() for k, p in params.items()})
     grads, after, norms = {k: [] for k in params}, {k: [] for k in params}, []
     for step in range(20):
@@ -373,10 +381,11 @@ def schedule(make):
 
 
 def make_training():
-    out = {}
-    adamw_run(None, out, "adamw")
-    adamw_run(1.5, out, "clipped")
-    save_file(out, os.path.join(DATA, "adamw.safetensors"))
+    for name, make in {"adamw": adamw, "sgd": sgd(0), "sgd_momentum": sgd(0.9)}.items():
+        out = {}
+        optimizer_run(make, None, out, name)
+        optimizer_run(make, 1.5, out, "clipped")
+        save_file(out, os.path.join(DATA, name + ".safetensors"))
     save_file({"cosine": schedule(transformers.get_cosine_schedule_with_warmup),
                "linear": schedule(transformers.get_linear_schedule_with_warmup)},
               os.path.join(DATA, "schedules.safetensors"))
@@ -395,7 +404,8 @@ def load_saved(folder, ids):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="cases whose names match")
+    parser.add_argument("--only", default="*", metavar="PATTERN",
+                        help="cases whose names match; training: optimizers and schedules")
     parser.add_argument("--load", metavar="DIR", help="load this folder and print its loss")
     parser.add_argument("--ids", default="5,6,7,8,9,10,11,12", help="tokens for --load")
     args = parser.parse_args()
@@ -411,7 +421,7 @@ def main():
           "| logits bf16 - f32 | loss bf16 - f32 |\n|---|---|---|---|---|---|---|---|")
     for name in fnmatch.filter(CASES, args.only):
         make_case(name, CASES[name])
-    if args.only == "*":
+    if fnmatch.fnmatch("training", args.only):
         make_training()
 
 

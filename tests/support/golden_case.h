@@ -40,7 +40,8 @@ const char *const *golden_names(size_t *n);
 /* The folder of a case, a checkpoint as Hugging Face has them; valid until the next call. */
 const char *golden_folder(const char *name);
 
-/* What the peer computed: the numbers of a case, or of "adamw" and "schedules", which have no folder. */
+/* What the peer computed: the numbers of a case, or of "schedules", "adamw", "sgd" and "sgd_momentum", which
+ * have no folder. */
 void golden_open(golden_file *out, const char *name);
 void golden_close(golden_file *file);
 

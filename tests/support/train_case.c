@@ -49,8 +49,8 @@ sw_train_options train_usual_options(void)
         .accumulate = 1,
         .seq_len = 16,
         .seed = 9,
-        .schedule = {SW_SCHEDULE_COSINE, 1e-2, 2,    12 },
-        .adamw = { 0, 0.1,               0.9, 0.95, 1e-8, 1.0},
+        .schedule = {SW_SCHEDULE_COSINE, 1e-2, 2, 12 },
+        .optimizer = { SW_OPTIMIZER_ADAMW, 0, 0.1,            0.9, 0.95, 1e-8, 1.0},
     };
 }
 

@@ -96,7 +96,8 @@ static void a_steady_step_allocates_nothing(void **state)
     train_close(&b);
 }
 
-static void expect_predicted(const char *model, uint32_t batch, uint32_t seq_len, bool recomputes)
+static void expect_predicted(const char *model, uint32_t batch, uint32_t seq_len, bool recomputes,
+                             sw_optimizer_kind kind)
 {
     sw_train_options options = train_usual_options();
     train_bench b;
@@ -108,6 +109,7 @@ static void expect_predicted(const char *model, uint32_t batch, uint32_t seq_len
     options.batch = batch;
     options.seq_len = seq_len;
     options.recomputes = recomputes;
+    options.optimizer.kind = kind;
     train_open(&b, model, SW_DTYPE_F32, &options);
     train_must(sw_trainer_predict(&b.trainer, &predicted, &err), &err);
     train_run(&b, 1, &loss);
@@ -116,6 +118,7 @@ static void expect_predicted(const char *model, uint32_t batch, uint32_t seq_len
     if (fabs(ratio - 1.0) > 0.05)
         fail_msg("%s, %u x %u%s: %g", model, batch, seq_len, recomputes ? ", recomputed" : "", ratio);
     assert_int_equal(predicted.moments, found.moments);
+    assert_int_equal(found.moments, sw_optimizer_moments(kind) * found.parameters);
     train_close(&b);
 }
 
@@ -145,9 +148,11 @@ static void the_memory_of_a_step_is_what_was_predicted(void **state)
     (void)state;
     train_make_model_of("many_tokens", many_tokens);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        expect_predicted(steps[i].model, steps[i].batch, steps[i].seq_len, false);
-        expect_predicted(steps[i].model, steps[i].batch, steps[i].seq_len, true);
+        expect_predicted(steps[i].model, steps[i].batch, steps[i].seq_len, false, SW_OPTIMIZER_ADAMW);
+        expect_predicted(steps[i].model, steps[i].batch, steps[i].seq_len, true, SW_OPTIMIZER_ADAMW);
     }
+    expect_predicted("model", 3, 16, false, SW_OPTIMIZER_SGD);
+    expect_predicted("model", 3, 16, false, SW_OPTIMIZER_SGD_MOMENTUM);
 }
 
 static void a_prediction_leaves_no_trace_in_the_run(void **state)

@@ -1,4 +1,4 @@
-/* AdamW, clipping and schedules against what torch and transformers computed (tests/parity). */
+/* Optimizers, clipping and schedules against what torch and transformers computed (tests/parity). */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +15,7 @@ static const char *const names[N_TENSORS] = {"a", "b", "c"};
 typedef struct subject {
     float value[MOST_ELEMS];
     float gradient[MOST_ELEMS];
-    float m[MOST_ELEMS];
-    float v[MOST_ELEMS];
+    float moments[SW_MOST_MOMENTS][MOST_ELEMS];
     sw_storage storage;
     const float *grads; /* of all steps */
     const float *after;
@@ -31,7 +30,8 @@ static const float *floats(const golden_file *file, const char *run, const char 
     return golden_f32(file, full, n);
 }
 
-static sw_trained begin(subject *s, const golden_file *file, const char *run, const char *name)
+static sw_trained begin(subject *s, const golden_file *file, const char *run, const char *name,
+                        sw_optimizer_kind kind)
 {
     size_t n = 0;
     const float *before = floats(file, run, name, "before", &n);
@@ -44,28 +44,35 @@ static sw_trained begin(subject *s, const golden_file *file, const char *run, co
     s->grads = floats(file, run, name, "grads", NULL);
     s->after = floats(file, run, name, "after", NULL);
     /* All of them decay in the golden run: as matrices do here. */
-    return (sw_trained){name, &s->storage, 2, n, s->value, s->gradient, s->m, s->v};
+    sw_trained param = {.fqn = name,
+                        .storage = &s->storage,
+                        .n_dims = 2,
+                        .n_elems = n,
+                        .value = s->value,
+                        .gradient = s->gradient};
+    for (uint32_t k = 0; k < sw_optimizer_moments(kind); k++)
+        param.moments[k] = s->moments[k];
+    return param;
 }
 
-/* Run the steps of a golden run; the norms of the gradients go to `norms`. */
-static void follow(const char *run, double clip, double norms[STEPS])
+/* Run the steps of a golden run of a file; the norms of the gradients go to `norms`. */
+static void follow(const char *name, const char *run, const sw_optimizer *optimizer, double norms[STEPS])
 {
-    const sw_adamw adamw = {1e-2, 0.1, 0.9, 0.95, 1e-8, clip};
     sw_kernel *kernel = kernel_of(SW_KERNEL_BEST, 1);
     subject subjects[N_TENSORS];
     sw_trained params[N_TENSORS];
     const sw_trained_list list = {params, N_TENSORS};
     golden_file file;
 
-    golden_open(&file, "adamw");
+    golden_open(&file, name);
     for (int i = 0; i < N_TENSORS; i++)
-        params[i] = begin(&subjects[i], &file, run, names[i]);
+        params[i] = begin(&subjects[i], &file, run, names[i], optimizer->kind);
     for (uint64_t step = 0; step < STEPS; step++) {
         for (int i = 0; i < N_TENSORS; i++)
             memcpy(subjects[i].gradient, subjects[i].grads + step * params[i].n_elems,
                    params[i].n_elems * sizeof(float));
         norms[step] = sw_trained_norm(&list, kernel);
-        sw_trained_step(&list, kernel, &adamw, norms[step], step + 1);
+        sw_trained_step(&list, kernel, optimizer, norms[step], step + 1);
         for (int i = 0; i < N_TENSORS; i++) {
             const float *after = subjects[i].after + step * params[i].n_elems;
             for (uint64_t k = 0; k < params[i].n_elems; k++)
@@ -76,32 +83,47 @@ static void follow(const char *run, double clip, double norms[STEPS])
     sw_kernel_destroy(kernel);
 }
 
+/* An optimizer of torch, and ours. */
+static const struct {
+    const char *name;
+    sw_optimizer ours;
+} optimizers[] = {
+    {"adamw",        {SW_OPTIMIZER_ADAMW, 1e-2, 0.1, 0.9, 0.95, 1e-8, 0.0}              },
+    {"sgd",          {SW_OPTIMIZER_SGD, .lr = 1e-1, .decay = 0.1}                       },
+    {"sgd_momentum", {SW_OPTIMIZER_SGD_MOMENTUM, .lr = 1e-1, .decay = 0.1, .beta1 = 0.9}},
+};
+_Static_assert(sizeof optimizers / sizeof optimizers[0] == SW_OPTIMIZER_COUNT_, "all of them");
+
 static void twenty_steps_are_those_of_torch(void **state)
 {
     double norms[STEPS];
 
     (void)state;
-    follow("adamw", 0.0, norms);
+    for (int i = 0; i < SW_OPTIMIZER_COUNT_; i++)
+        follow(optimizers[i].name, optimizers[i].name, &optimizers[i].ours, norms);
 }
 
 static void twenty_clipped_steps_are_those_of_torch(void **state)
 {
-    double norms[STEPS];
-    golden_file file;
-    size_t n = 0;
-    uint32_t n_clipped = 0;
-
     (void)state;
-    follow("clipped", 1.5, norms);
-    golden_open(&file, "adamw");
-    const float *expected = golden_f32(&file, "clipped.norms", &n);
-    assert_int_equal(n, STEPS);
-    for (int i = 0; i < STEPS; i++) {
-        assert_true(fabs(norms[i] - (double)expected[i]) <= 1e-6 * norms[i]);
-        n_clipped += norms[i] > 1.5;
+    for (int i = 0; i < SW_OPTIMIZER_COUNT_; i++) {
+        sw_optimizer clipped = optimizers[i].ours;
+        double norms[STEPS];
+        golden_file file;
+        size_t n = 0;
+        uint32_t n_clipped = 0;
+        clipped.clip = 1.5;
+        follow(optimizers[i].name, "clipped", &clipped, norms);
+        golden_open(&file, optimizers[i].name);
+        const float *expected = golden_f32(&file, "clipped.norms", &n);
+        assert_int_equal(n, STEPS);
+        for (int k = 0; k < STEPS; k++) {
+            assert_true(fabs(norms[k] - (double)expected[k]) <= 1e-6 * norms[k]);
+            n_clipped += norms[k] > 1.5;
+        }
+        assert_in_range(n_clipped, 1, STEPS);
+        golden_close(&file);
     }
-    assert_in_range(n_clipped, 1, STEPS);
-    golden_close(&file);
 }
 
 static void follow_schedule(const golden_file *file, const char *name, sw_schedule_kind kind)

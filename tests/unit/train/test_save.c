@@ -24,32 +24,39 @@ static void resume(train_bench *b, const char *from, sw_dtype dtype, const sw_tr
     train_must(sw_train_resume(&b->trainer, &b->weights, &err), &err);
 }
 
+static void expect_to_go_on(sw_dtype dtype, const sw_train_options *options)
+{
+    train_bench whole;
+    train_bench first;
+    train_bench second;
+    double losses[2][STEPS];
+
+    train_open(&whole, "model", dtype, options);
+    train_run(&whole, STEPS, losses[0]);
+    train_open(&first, "model", dtype, options);
+    train_run(&first, CUT, losses[1]);
+    save(&first, "saved", false);
+    train_close(&first);
+    resume(&second, "saved", dtype, options);
+    assert_int_equal(second.trainer.n_done, CUT);
+    train_run(&second, STEPS - CUT, losses[1] + CUT);
+    assert_memory_equal(losses[0], losses[1], sizeof losses[0]);
+    train_expect_same_values(&whole, &second);
+    train_close(&second);
+    train_close(&whole);
+    scratch_remove("saved");
+}
+
 static void a_run_goes_on_bit_for_bit(void **state)
 {
-    static const sw_dtype dtypes[] = {SW_DTYPE_F32, SW_DTYPE_F64};
     sw_train_options options = train_usual_options();
 
     (void)state;
     options.accumulate = 3; /* over the end of an epoch of 20 sequences */
-    for (int i = 0; i < 2; i++) {
-        train_bench whole;
-        train_bench first;
-        train_bench second;
-        double losses[2][STEPS];
-        train_open(&whole, "model", dtypes[i], &options);
-        train_run(&whole, STEPS, losses[0]);
-        train_open(&first, "model", dtypes[i], &options);
-        train_run(&first, CUT, losses[1]);
-        save(&first, "saved", false);
-        train_close(&first);
-        resume(&second, "saved", dtypes[i], &options);
-        assert_int_equal(second.trainer.n_done, CUT);
-        train_run(&second, STEPS - CUT, losses[1] + CUT);
-        assert_memory_equal(losses[0], losses[1], sizeof losses[0]);
-        train_expect_same_values(&whole, &second);
-        train_close(&second);
-        train_close(&whole);
-        scratch_remove("saved");
+    for (int kind = 0; kind < SW_OPTIMIZER_COUNT_; kind++) {
+        options.optimizer.kind = (sw_optimizer_kind)kind;
+        expect_to_go_on(SW_DTYPE_F32, &options);
+        expect_to_go_on(SW_DTYPE_F64, &options);
     }
 }
 
@@ -75,7 +82,7 @@ static void what_is_saved_is_a_checkpoint_for_every_tool(void **state)
     sw_buffer text = scratch_read("saved/training_state.json");
     assert_string_equal(sw_buffer_text(&text),
                         "{\n \"step\": 2,\n \"position\": 6,\n \"seed\": 9,\n \"seq_len\": "
-                        "16,\n \"tokens\": 333\n}\n");
+                        "16,\n \"tokens\": 333,\n \"optimizer\": \"adamw\"\n}\n");
     sw_buffer_clear(&text);
 }
 
@@ -198,6 +205,68 @@ static void only_the_same_run_goes_on(void **state)
     expect_no_resume(&options, "has no training state");
 }
 
+/* Folders without the word are older than it. */
+static void only_the_optimizer_of_a_run_goes_on_with_it(void **state)
+{
+    sw_train_options options = train_usual_options();
+    train_bench b;
+
+    (void)state;
+    options.optimizer.kind = SW_OPTIMIZER_SGD_MOMENTUM;
+    train_open(&b, "model", SW_DTYPE_F32, &options);
+    save(&b, "saved", false);
+    train_close(&b);
+    options.optimizer.kind = SW_OPTIMIZER_ADAMW;
+    expect_no_resume(&options, "saved: its run had sgd with momentum for --optimizer, now it is adamw");
+    options.optimizer.kind = SW_OPTIMIZER_SGD;
+    expect_no_resume(&options, "saved: its run had sgd with momentum for --optimizer, now it is sgd");
+    scratch_edit("saved/training_state.json", "sgd with momentum", "lion");
+    expect_no_resume(&options, "no optimizer is called \"lion\"");
+    scratch_edit("saved/training_state.json", "\"lion\"", "7");
+    expect_no_resume(&options, "saved: training_state.json: byte ");
+    scratch_edit("saved/training_state.json", ",\n \"optimizer\": 7", "");
+    expect_no_resume(&options, "its run had adamw for --optimizer, now it is sgd");
+}
+
+static void a_state_without_an_optimizer_is_of_adamw(void **state)
+{
+    sw_train_options options = train_usual_options();
+    train_bench b;
+
+    (void)state;
+    train_open(&b, "model", SW_DTYPE_F32, &options);
+    save(&b, "saved", false);
+    train_close(&b);
+    scratch_edit("saved/training_state.json", ",\n \"optimizer\": \"adamw\"", "");
+    resume(&b, "saved", SW_DTYPE_F32, &options);
+    train_close(&b);
+}
+
+static void sgd_saves_what_it_keeps(void **state)
+{
+    static const char *const files[] = {
+        [SW_OPTIMIZER_SGD] = "config.json model.safetensors training_state.json ",
+        [SW_OPTIMIZER_SGD_MOMENTUM] =
+            "config.json model.safetensors optimizer-00001-of-00001.safetensors training_state.json "};
+    sw_train_options options = train_usual_options();
+    sw_checkpoint_result result = {0};
+    train_bench b;
+    double losses[1];
+    sw_error err = {0};
+
+    (void)state;
+    for (int kind = SW_OPTIMIZER_SGD; kind <= SW_OPTIMIZER_SGD_MOMENTUM; kind++) {
+        options.optimizer.kind = (sw_optimizer_kind)kind;
+        train_open(&b, "model", SW_DTYPE_F32, &options);
+        train_run(&b, 1, losses);
+        save(&b, "saved", true);
+        train_close(&b);
+        assert_string_equal(scratch_list("saved"), files[kind]);
+        train_must(sw_checkpoint_verify(scratch("saved"), NULL, NULL, &result, &err), &err);
+        assert_int_equal(result.covered, result.elements);
+    }
+}
+
 static void missing_moments_are_named(void **state)
 {
     sw_train_options options = train_usual_options();
@@ -230,6 +299,9 @@ int main(void)
         TEST(an_interrupted_save_leaves_the_old_checkpoint),
         TEST(lack_of_memory_never_leaves_half_a_checkpoint),
         TEST(only_the_same_run_goes_on),
+        TEST(only_the_optimizer_of_a_run_goes_on_with_it),
+        TEST(a_state_without_an_optimizer_is_of_adamw),
+        TEST(sgd_saves_what_it_keeps),
         TEST(missing_moments_are_named),
     };
 

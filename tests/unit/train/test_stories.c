@@ -193,7 +193,7 @@ static void the_memory_of_a_long_step_is_what_was_predicted(void **state)
                                           .accumulate = 1,
                                           .seq_len = shapes[i / 2][1],
                                           .recomputes = i % 2 == 1,
-                                          .adamw = SW_ADAMW_INIT};
+                                          .optimizer = SW_OPTIMIZER_INIT};
         double ratio = memory_ratio(&g, &options);
         if (ratio < 0.95 || ratio > 1.05)
             fail_msg("%u x %u: predicted %g of it", options.batch, options.seq_len, ratio);
