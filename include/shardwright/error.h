@@ -38,7 +38,7 @@ typedef enum sw_status {
 /** The account of a failure. All zero is the initial state. */
 typedef struct sw_error {
     sw_status status;
-    int32_t ranks;  /**< size of the job, 0 without MPI */
+    int32_t ranks;  /**< size of a job whose ranks all have the failure, 0: this process alone */
     int32_t rank;   /**< rank that failed, when `ranks` is not 0 */
     int32_t line;   /**< where it was detected, with `file` */
     char file[48];  /**< source file name without folders */

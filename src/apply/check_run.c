@@ -178,9 +178,18 @@ static sw_status make_part(const sw_checking *c, running *r, sw_error *err)
     return sw_apply_gradients(&r->gradients, r->net, BUCKET_BYTES, err);
 }
 
+/*
+ * The outcome of a step. What a plan makes impossible is seen by all ranks at the same operation; any other
+ * failure is of one rank, for which the others wait in a collective: nothing can be agreed on.
+ */
+static sw_status agree_on_step(const sw_checking *c, sw_status mine, sw_error *err)
+{
+    return mine != SW_OK && mine != SW_E_PLAN ? mine : sw_comm_agree(c->comm, mine, err);
+}
+
 static sw_status run_backward(const sw_checking *c, const running *r, const sw_tensor *loss, sw_error *err)
 {
-    SW_TRY(sw_comm_agree(c->comm, sw_step_backward(r->step, loss, NULL, err), err));
+    SW_TRY(agree_on_step(c, sw_step_backward(r->step, loss, NULL, err), err));
     sw_gradients_sum(r->gradients);
     r->trace->square = sw_gradients_square_sum(r->gradients, c->kernel);
     return sw_comm_agree(c->comm, sw_trace_gradients(r->trace, r->net, c->kernel, err), err);
@@ -202,7 +211,7 @@ static sw_status run_part(const sw_checking *c, running *r, bool *is_wrong, sw_e
     sw_tensor *loss = NULL;
 
     SW_TRY(make_part(c, r, err));
-    sw_status status = sw_comm_agree(c->comm, run_forward(c, r, &mine, &loss, err), err);
+    sw_status status = agree_on_step(c, run_forward(c, r, &mine, &loss, err), err);
     *is_wrong = status == SW_E_PLAN;
     SW_TRY(status);
     r->trace->loss = sum_loss(c, r->trace->loss);

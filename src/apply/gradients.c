@@ -22,18 +22,40 @@ typedef struct listing {
 
 /* ---- groups ---- */
 
-/* A group each; neighbours' sums only where rows are replicas. Collective. */
+/* Collective for neighbours that nobody has asked for before. */
+static sw_status group_of(const sw_applied *a, const sw_grad_sum *sum, const sw_group **out, sw_error *err)
+{
+    *out = sw_active_group(&a->active, sum->axis);
+    if (sum->group == 0 || sum->group >= (*out)->size)
+        return SW_OK;
+    return sw_comm_neighbours(a->active.comm, sum->axis, sum->group, out, err);
+}
+
+/*
+ * All groups are made before ranks list their sums: each has rows of its own, of some parameters none, and
+ * may fail alone. Collective.
+ */
+static sw_status make_groups(const sw_applied *a, sw_error *err)
+{
+    const sw_group *group = NULL;
+
+    for (uint32_t i = 0; i < a->plan->n_facts; i++) {
+        const sw_grad_list *grad = &a->plan->facts[i].grad;
+        for (uint32_t k = 0; k < grad->n; k++)
+            SW_TRY(group_of(a, &grad->sums[k], &group, err));
+    }
+    return SW_OK;
+}
+
+/* A group each; neighbours' sums only where rows are replicas. */
 static sw_status add_sums(const listing *l, const sw_facts *facts, bool are_replicas, sw_gradient *g)
 {
-    sw_comm *comm = l->applied->active.comm;
-
     for (uint32_t i = 0; i < facts->grad.n; i++) {
         const sw_grad_sum *sum = &facts->grad.sums[i];
-        const sw_group *group = sw_active_group(&l->applied->active, sum->axis);
+        const sw_group *group = NULL;
         if (sum->group > 0 && !are_replicas)
             continue;
-        if (sum->group > 0 && sum->group < group->size)
-            SW_TRY(sw_comm_neighbours(comm, sum->axis, sum->group, &group, l->err));
+        SW_TRY(group_of(l->applied, sum, &group, l->err));
         if (group->size > 1)
             g->sums[g->n_sums++] = group;
     }
@@ -205,6 +227,7 @@ sw_status sw_apply_gradients(sw_gradients **out, const sw_net *net, size_t bucke
     if (l.applied == NULL)
         return SW_FAIL(err, SW_E_ARGUMENT, "apply a plan first", "no plan was applied to the net");
     sw_comm *comm = l.applied->active.comm;
+    SW_TRY(make_groups(l.applied, err));
     sw_status status = fill(&l);
     if (status == SW_OK)
         status =

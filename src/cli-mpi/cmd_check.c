@@ -220,7 +220,7 @@ static sw_status check(sw_running *r, sw_run *run, sw_error *err)
     sw_check_result *result SW_AUTO(drop_result) = NULL;
     sw_check_options choices = {.fill = fill};
 
-    SW_TRY(read_options(r, &choices, err));
+    SW_TRY(sw_running_agree(r, read_options(r, &choices, err), err));
     filling f = {r, choices.seed};
     choices.context = &f;
     SW_TRY(sw_running_describe(r, run->arguments.operands[0], choices.skips_validate, err));
@@ -230,8 +230,9 @@ static sw_status check(sw_running *r, sw_run *run, sw_error *err)
     else
         put_text(r, result, choices.dtype, &run->out);
     run->shows_out = true;
-    return result->verdict == SW_CHECK_BUG ? SW_FAIL(err, SW_E_PLAN, result->hint, "%s", result->what)
-                                           : SW_OK;
+    sw_status status =
+        result->verdict == SW_CHECK_BUG ? SW_FAIL(err, SW_E_PLAN, result->hint, "%s", result->what) : SW_OK;
+    return sw_running_agree(r, status, err);
 }
 
 static sw_status run_check(sw_run *run, sw_error *err)
@@ -242,7 +243,7 @@ static sw_status run_check(sw_run *run, sw_error *err)
         return SW_FAIL(err, SW_E_ARGUMENT, "give axes, such as --mesh dp=2,tp=2, or a plan",
                        "neither --mesh AXES nor --plan FILE is given");
     SW_TRY(sw_running_begin(&r, run, &rows, err));
-    return sw_running_end(&r, check(&r, run, err));
+    return sw_running_end(&r, check(&r, run, err), err);
 }
 
 const sw_command sw_command_check = {

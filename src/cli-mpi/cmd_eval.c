@@ -59,25 +59,39 @@ static void put_text(const sw_evaluation *found, const sw_running *r, double sec
     sw_text_line(out, "tokens/s    %s", sw_text_amount(rate, (double)found->n_predicted / seconds));
 }
 
+static sw_status read_line(const sw_arguments *arguments, uint32_t *seq_len, sw_dtype *dtype, sw_error *err)
+{
+    *seq_len = USUAL_LENGTH;
+    SW_TRY(sw_arguments_u32(arguments, OPT_SEQ_LEN, 1, INT32_MAX, seq_len, err));
+    return sw_running_dtype(arguments, OPT_DTYPE, true, dtype, err);
+}
+
+/* A length that was not asked for is as long as the model allows. */
+static sw_status check_length(const sw_running *r, uint32_t *seq_len, sw_error *err)
+{
+    uint64_t most = sw_most_positions(r->net);
+
+    if (*seq_len > most && sw_arguments_has(&r->run->arguments, OPT_SEQ_LEN))
+        return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
+                       "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", *seq_len,
+                       most);
+    *seq_len = *seq_len < most ? *seq_len : (uint32_t)most;
+    return SW_OK;
+}
+
 static sw_status evaluate(sw_running *r, sw_run *run, sw_error *err)
 {
     const sw_arguments *arguments = &run->arguments;
-    uint32_t seq_len = USUAL_LENGTH;
+    uint32_t seq_len = 0;
     sw_load_options load = {.dtype = SW_DTYPE_F32, .report = run->report};
     sw_evaluation found = {0};
 
-    SW_TRY(sw_arguments_u32(arguments, OPT_SEQ_LEN, 1, INT32_MAX, &seq_len, err));
-    SW_TRY(sw_running_dtype(arguments, OPT_DTYPE, true, &load.dtype, err));
+    SW_TRY(sw_running_agree(r, read_line(arguments, &seq_len, &load.dtype, err), err));
     SW_TRY(sw_running_load(r, arguments->operands[0], &load, err));
-    uint64_t most = sw_most_positions(r->net);
-    if (seq_len > most && sw_arguments_has(arguments, OPT_SEQ_LEN))
-        return SW_FAIL(err, SW_E_LIMIT, "give a smaller --seq-len",
-                       "sequences of %" PRIu32 " tokens, the model has %" PRIu64 " positions", seq_len, most);
+    SW_TRY(sw_running_agree(r, check_length(r, &seq_len, err), err));
     SW_TRY(sw_running_tokens(r, err));
-    const sw_eval_options choices = {.seq_len = seq_len < most ? seq_len : most,
-                                     .cp_order = r->cp_order,
-                                     .on_progress = sw_meter_report,
-                                     .user = &r->meter};
+    const sw_eval_options choices = {
+        .seq_len = seq_len, .cp_order = r->cp_order, .on_progress = sw_meter_report, .user = &r->meter};
     double began = sw_seconds();
     SW_TRY(sw_evaluate(&found, r->net, r->step, &r->tokens, &choices, err));
     double seconds = sw_seconds() - began;
@@ -93,7 +107,7 @@ static sw_status run_eval(sw_run *run, sw_error *err)
     sw_running r SW_AUTO(sw_running_clear) = {0};
 
     SW_TRY(sw_running_begin(&r, run, &rows, err));
-    return sw_running_end(&r, evaluate(&r, run, err));
+    return sw_running_end(&r, evaluate(&r, run, err), err);
 }
 
 const sw_command sw_command_eval = {

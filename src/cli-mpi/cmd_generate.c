@@ -103,7 +103,7 @@ static sw_status check_text(const char *bytes, uint64_t vocab, sw_error *err)
 }
 
 /* The prompt in tokens, and room for `n_new` more. */
-static sw_status read_prompt(text *out, const sw_arguments *arguments, uint64_t vocab, uint32_t n_new,
+static sw_status read_prompt(text *out, const sw_arguments *arguments, uint64_t vocab, uint64_t n_new,
                              sw_error *err)
 {
     const char *list = arguments->values[OPT_PROMPT_TOKENS];
@@ -144,6 +144,21 @@ static sw_status read_sampling(const sw_arguments *arguments, sw_sampling *out, 
                            options[choices[i]].name);
     }
     return SW_OK;
+}
+
+static sw_status read_line(const sw_arguments *arguments, sw_generate_options *out, sw_dtype *dtype,
+                           sw_error *err)
+{
+    uint32_t n_new = USUAL_NEW;
+    uint32_t stop = 0;
+
+    SW_TRY(read_sampling(arguments, &out->sampling, err));
+    SW_TRY(sw_arguments_u32(arguments, OPT_MAX_NEW, 1, MOST_PROMPT, &n_new, err));
+    SW_TRY(sw_arguments_u32(arguments, OPT_STOP, 0, INT32_MAX, &stop, err));
+    out->n_new = n_new;
+    if (sw_arguments_has(arguments, OPT_STOP))
+        out->stop = stop;
+    return sw_running_dtype(arguments, OPT_DTYPE, true, dtype, err);
 }
 
 /* ---- results ---- */
@@ -221,20 +236,12 @@ static sw_status generate(sw_running *r, sw_run *run, sw_error *err)
 {
     const sw_arguments *arguments = &run->arguments;
     text t SW_AUTO(drop_text) = {0};
-    uint32_t n_new = USUAL_NEW;
-    uint32_t stop = 0;
     sw_generate_options choices = {.stop = -1, .on_progress = sw_meter_report, .user = &r->meter};
     sw_load_options load = {.dtype = SW_DTYPE_F32, .report = run->report};
 
-    SW_TRY(read_sampling(arguments, &choices.sampling, err));
-    SW_TRY(sw_arguments_u32(arguments, OPT_MAX_NEW, 1, MOST_PROMPT, &n_new, err));
-    SW_TRY(sw_arguments_u32(arguments, OPT_STOP, 0, INT32_MAX, &stop, err));
-    SW_TRY(sw_running_dtype(arguments, OPT_DTYPE, true, &load.dtype, err));
+    SW_TRY(sw_running_agree(r, read_line(arguments, &choices, &load.dtype, err), err));
     SW_TRY(sw_running_load(r, arguments->operands[0], &load, err));
-    SW_TRY(read_prompt(&t, arguments, r->net->settings.vocab, n_new, err));
-    if (sw_arguments_has(arguments, OPT_STOP))
-        choices.stop = stop;
-    choices.n_new = n_new;
+    SW_TRY(sw_running_agree(r, read_prompt(&t, arguments, r->net->settings.vocab, choices.n_new, err), err));
     double began = sw_seconds();
     SW_TRY(sw_generate(r->net, r->step, t.ids, t.n_prompt, &choices, &t.n_new, err));
     put_result(&t, arguments, sw_seconds() - began, &run->out);
@@ -246,7 +253,7 @@ static sw_status run_generate(sw_run *run, sw_error *err)
     sw_running r SW_AUTO(sw_running_clear) = {0};
 
     SW_TRY(sw_running_begin(&r, run, &rows, err));
-    return sw_running_end(&r, generate(&r, run, err));
+    return sw_running_end(&r, generate(&r, run, err), err);
 }
 
 const sw_command sw_command_generate = {

@@ -292,9 +292,10 @@ static sw_status stopped(const training *t, sw_error *err)
 {
     bool can_resume = t->is_saved || t->is_resumed;
 
-    return SW_FAIL(err, SW_E_IO, can_resume ? "--resume goes on from the last checkpoint" : "run it again",
-                   "stopped after step %" PRIu64 " of %" PRIu64, t->trainer.n_done,
-                   t->options.schedule.n_steps);
+    sw_status status =
+        SW_FAIL(err, SW_E_IO, can_resume ? "--resume goes on from the last checkpoint" : "run it again",
+                "stopped after step %" PRIu64 " of %" PRIu64, t->trainer.n_done, t->options.schedule.n_steps);
+    return sw_running_agree(&t->r, status, err);
 }
 
 static sw_status run_steps(training *t, sw_error *err)
@@ -441,13 +442,13 @@ static void put_json(const training *t, sw_buffer *out)
 
 static sw_status train(training *t, sw_error *err)
 {
-    SW_TRY(read_line(t, err));
+    SW_TRY(sw_running_agree(&t->r, read_line(t, err), err));
     SW_TRY(begin(t, err));
     sw_status status = run_steps(t, err);
     sw_error later = {0};
     sw_status written = sw_running_is_first(&t->r) ? write_curve(t, status == SW_OK ? err : &later) : SW_OK;
-    if (status != SW_OK || written != SW_OK)
-        return status != SW_OK ? status : written;
+    SW_TRY(status);
+    SW_TRY(sw_running_agree(&t->r, written, err));
     (sw_arguments_has(&t->run->arguments, OPT_JSON) ? put_json : put_text)(t, &t->run->out);
     return SW_OK;
 }
@@ -457,7 +458,7 @@ static sw_status run_train(sw_run *run, sw_error *err)
     training t SW_AUTO(clear_training) = {.run = run};
 
     SW_TRY(sw_running_begin(&t.r, run, &rows, err));
-    return sw_running_end(&t.r, train(&t, err));
+    return sw_running_end(&t.r, train(&t, err), err);
 }
 
 const sw_command sw_command_train = {

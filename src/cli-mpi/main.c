@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/disk.h"
 #include "base/status.h"
 #include "cli-mpi/program.h"
 #include "cli/interrupt.h"
 #include "comm/call.h"
 
-/* Faults for tests of failing ranks, named by the environment (comm/call.h). */
+/* Faults for tests of failing ranks, named by the environment: of a collective (comm/call.h), or of the disk
+ * where a rank has it (base/disk.h). */
 static sw_status set_fault(FILE *messages)
 {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread is there yet
@@ -16,6 +18,8 @@ static sw_status set_fault(FILE *messages)
     sw_error err = {0};
     sw_status status = sw_call_fault_set(fault, &err);
 
+    if (status != SW_OK && sw_disk_fault_set(fault, NULL) == SW_OK)
+        return SW_OK;
     if (status != SW_OK && messages != NULL)
         (void)fprintf(messages, "shardwright: SW_FAULT: %s\nhelp: %s\n", err.what, err.help);
     return status;
@@ -32,9 +36,10 @@ int main(int argc, char **argv)
     FILE *out = rank == 0 ? stdout : NULL;
     FILE *messages = rank == 0 ? stderr : NULL;
     sw_interrupt_ignore_file_limit();
-    sw_status status = set_fault(messages);
+    int status = (int)set_fault(messages);
+    MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     int exit_status =
-        status == SW_OK ? sw_mpi_program_main(argc, argv, out, messages) : sw_status_exit(status);
+        status == SW_OK ? sw_mpi_program_main(argc, argv, out, messages) : sw_status_exit((sw_status)status);
     /* The launcher ends everybody as soon as one rank has left with a failure: rank 0 has spoken by then. */
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

@@ -9,7 +9,9 @@
 
 #include "base/status.h"
 #include "cli/interrupt.h"
+#include "cli/program.h"
 #include "comm/agree.h"
+#include "comm/fatal.h"
 #include "plan/plan_data.h"
 #include "plan/report.h"
 #include "train/same.h"
@@ -114,20 +116,27 @@ static sw_status read_cp(sw_running *r, sw_error *err)
     return SW_OK;
 }
 
+/* Ranks of the job on this host. Collective. */
+static uint32_t ranks_here(void)
+{
+    MPI_Comm host = MPI_COMM_NULL;
+    int n_here = 1;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &n_here);
+    MPI_Comm_free(&host);
+    return (uint32_t)n_here;
+}
+
 /* Ranks of one host share its cores, where nobody says how. */
-static sw_status make_kernel(sw_running *r, sw_error *err)
+static sw_status make_kernel(sw_running *r, uint32_t n_here, sw_error *err)
 {
     uint32_t n_threads = 0;
-    int here = 1;
-    MPI_Comm host = MPI_COMM_NULL;
 
     SW_TRY(sw_arguments_u32(&r->run->arguments, r->rows->threads, 1, MOST_THREADS, &n_threads, err));
     SW_TRY(sw_kernel_create(&r->kernel, n_threads, SW_KERNEL_BEST, err));
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
-    MPI_Comm_size(host, &here);
-    MPI_Comm_free(&host);
-    uint32_t n_each = sw_kernel_threads(r->kernel) / (uint32_t)here;
-    if (n_threads > 0 || here == 1)
+    uint32_t n_each = sw_kernel_threads(r->kernel) / n_here;
+    if (n_threads > 0 || n_here == 1)
         return SW_OK;
     sw_kernel_destroy(r->kernel);
     r->kernel = NULL;
@@ -141,8 +150,7 @@ static sw_status begin(sw_running *r, const sw_mesh **mesh, sw_error *err)
     return check_ranks(r, *mesh, err);
 }
 
-/* The outcome of what each rank did alone. */
-static sw_status agree(const sw_running *r, sw_status mine, sw_error *err)
+sw_status sw_running_agree(const sw_running *r, sw_status mine, sw_error *err)
 {
     return r->comm == NULL ? mine : sw_comm_agree(r->comm, mine, err);
 }
@@ -157,11 +165,11 @@ sw_status sw_running_begin(sw_running *r, sw_run *run, const sw_running_rows *ro
     SW_TRY(sw_agree_over(MPI_COMM_WORLD, begin(r, &mesh, err), err));
     if (mesh != NULL && sw_mesh_ranks(mesh) > 1)
         SW_TRY(sw_comm_create(&r->comm, mesh, NULL, err));
-    sw_status status = make_kernel(r, err);
+    sw_status status = make_kernel(r, ranks_here(), err);
     if (status == SW_OK)
         status = sw_step_create(&r->step, r->kernel, err);
     sw_interrupt_watch();
-    return agree(r, status, err);
+    return sw_running_agree(r, status, err);
 }
 
 /* ---- the model ---- */
@@ -225,7 +233,7 @@ sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options
         SW_TRY(sw_weights_open(&r->weights, path, err));
         return sw_load(&r->net, &r->weights, &load, r->kernel, err);
     }
-    SW_TRY(agree(r, open_model(r, path, err), err));
+    SW_TRY(sw_running_agree(r, open_model(r, path, err), err));
     load.plan = r->plan;
     load.comm = r->comm;
     load.cp_form = r->cp_form;
@@ -287,13 +295,29 @@ static sw_status open_tokens(sw_running *r, sw_error *err)
 
 sw_status sw_running_tokens(sw_running *r, sw_error *err)
 {
-    SW_TRY(agree(r, open_tokens(r, err), err));
+    SW_TRY(sw_running_agree(r, open_tokens(r, err), err));
     return r->comm == NULL ? SW_OK : sw_same_tokens(&r->tokens, r->tokens_path, r->comm, err);
 }
 
-sw_status sw_running_end(sw_running *r, sw_status status)
+_Noreturn static void end_alone(const sw_running *r, sw_error *err)
 {
+    sw_buffer said = {0};
+    char what[sizeof err->what + 32]; /* should there be no memory for more */
+
+    sw_error_context(err, "rank %" PRIu32, sw_comm_rank(r->comm));
+    (void)snprintf(what, sizeof what, "shardwright: %s\n", err->what);
+    sw_program_say(r->run, err, &said);
+    const char *text = sw_buffer_text(&said);
+    sw_fatal_alone(text != NULL ? text : what);
+}
+
+sw_status sw_running_end(sw_running *r, sw_status status, sw_error *err)
+{
+    bool has_others = r->comm != NULL && sw_mesh_ranks(sw_comm_mesh(r->comm)) > 1;
+
     sw_meter_end(&r->meter);
+    if (has_others && status != SW_OK && !sw_is_agreed(status, err))
+        end_alone(r, err);
     return status;
 }
 

@@ -133,8 +133,15 @@ sw_status sw_running_tokens(sw_running *r, sw_error *err);
 /* Is this the rank that writes files? */
 bool sw_running_is_first(const sw_running *r);
 
-/* The progress line goes; a failure is passed on. */
-sw_status sw_running_end(sw_running *r, sw_status status);
+/* One outcome of what each rank did for itself, or of what all know to be the same everywhere. */
+sw_status sw_running_agree(const sw_running *r, sw_status mine, sw_error *err);
+
+/*
+ * The end of the command, while what ranks have in common is still there. The progress line goes; a failure
+ * is passed on that all ranks have. Any other is of this rank alone, while the others wait for it: it is
+ * said, and the job ends.
+ */
+sw_status sw_running_end(sw_running *r, sw_status status, sw_error *err);
 void sw_running_clear(sw_running *r);
 
 /* The dtype of a row: f32 when it is not given; bf16 only if `may_be_short`. */

@@ -18,6 +18,7 @@ typedef struct sw_run {
     sw_arguments arguments;
     sw_buffer out;     /* the result; written only when the command succeeds */
     bool shows_out;    /* set by the command: the result is written even when it fails (diff) */
+    bool is_json;      /* --json is on the line */
     sw_report *report; /* findings to show, whether the command succeeds or not */
     FILE *messages;    /* for progress; messages themselves come at the end */
 } sw_run;

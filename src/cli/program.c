@@ -80,8 +80,9 @@ static sw_status check_operands(const sw_program *program, const sw_command *com
     return SW_OK;
 }
 
-/* Find and run the command of argv[1]. */
-static sw_status run_line(const sw_program *program, sw_run *run, int argc, char **argv, sw_error *err)
+/* The command of argv[1] and its arguments; NULL: what the line asks for is in run->out already. */
+static sw_status read_line(const sw_program *program, sw_run *run, int argc, char **argv,
+                           const sw_command **out, sw_error *err)
 {
     char help[80] = "";
 
@@ -106,7 +107,22 @@ static sw_status run_line(const sw_program *program, sw_run *run, int argc, char
     }
     SW_TRY(check_operands(program, command, &run->arguments, err));
     SW_TRY(sw_report_create(&run->report, err));
-    return command->run(run, err);
+    *out = command;
+    return SW_OK;
+}
+
+static sw_status agree(const sw_program *program, sw_status mine, sw_error *err)
+{
+    return program->agree == NULL ? mine : program->agree(mine, err);
+}
+
+/* Several ranks begin a command together or not at all. */
+static sw_status run_line(const sw_program *program, sw_run *run, int argc, char **argv, sw_error *err)
+{
+    const sw_command *command = NULL;
+
+    SW_TRY(agree(program, read_line(program, run, argc, argv, &command, err), err));
+    return command == NULL ? SW_OK : agree(program, command->run(run, err), err);
 }
 
 static sw_status write_result(const sw_run *run, FILE *out, sw_error *err)
@@ -134,15 +150,18 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
+void sw_program_say(const sw_run *run, const sw_error *err, sw_buffer *out)
+{
+    (run->is_json ? sw_message_json : sw_message_text)(out, err, run->report);
+}
+
 int sw_program_run(const sw_program *program, int argc, char **argv, FILE *out, FILE *messages)
 {
-    sw_run run = {.messages = messages};
+    sw_run run = {.messages = messages, .is_json = wants_json(argc, argv)};
     sw_error err = {0};
     sw_buffer said = {0};
 
     sw_status status = run_line(program, &run, argc, argv, &err);
-    if (program->agree != NULL)
-        status = program->agree(status, &err);
     if (out != NULL && (status == SW_OK || run.shows_out)) {
         sw_error why = {0};
         sw_status written = write_result(&run, out, &why);
@@ -151,7 +170,7 @@ int sw_program_run(const sw_program *program, int argc, char **argv, FILE *out, 
             err = why;
         }
     }
-    (wants_json(argc, argv) ? sw_message_json : sw_message_text)(&said, &err, run.report);
+    sw_program_say(&run, &err, &said);
     const char *text = sw_buffer_text(&said);
     if (messages != NULL)
         (void)fputs(text != NULL ? text : "shardwright: no memory for the messages\n", messages);

@@ -11,8 +11,8 @@ typedef struct sw_program {
     const char *description;           /* lines for --help, each ended */
     const char *more_statuses;         /* what --help adds to the exit statuses; "": nothing */
     const sw_command *const *commands; /* up to 32, then NULL */
-    /* With several ranks: what all of them make of their outcomes; every rank calls it once. NULL: one rank.
-     */
+    /* With several ranks: what all of them make of their outcomes, of the line and of the command; each rank
+     * calls it for both. NULL: one rank. */
     sw_status (*agree)(sw_status mine, sw_error *err);
 } sw_program;
 
@@ -22,6 +22,9 @@ typedef struct sw_program {
  * is wrong, 3 the system failed. Not for several threads at once.
  */
 int sw_program_run(const sw_program *program, int argc, char **argv, FILE *out, FILE *messages);
+
+/* What is said of a run that ends so, as text or as JSON. */
+void sw_program_say(const sw_run *run, const sw_error *err, sw_buffer *out);
 
 /* The program `shardwright`. */
 int sw_program_main(int argc, char **argv, FILE *out, FILE *messages);

@@ -32,3 +32,8 @@ sw_status(sw_agree_over)(MPI_Comm comm, sw_status mine, sw_error *err)
     MPI_Bcast(err, (int)sizeof *err, MPI_BYTE, first, comm);
     return err->status;
 }
+
+bool sw_is_agreed(sw_status status, const sw_error *err)
+{
+    return err->ranks > 0 && err->status == status;
+}

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "comm/fatal.h"
@@ -25,10 +26,18 @@ _Static_assert(SW_COUNT(names) == SW_CALL_KIND_COUNT_ + 1, "one name a kind, and
 
 /* ---- faults on purpose ---- */
 
+typedef enum fault_action {
+    FAULT_ERROR = 0,
+    FAULT_KILL,
+    FAULT_ALLOC /* the call passes, the next allocation fails */
+} fault_action;
+
+static const char *const actions[] = {"error", "kill", "alloc"};
+
 /* The only state of a process: tests set it once. */
 static struct {
     bool is_set;
-    bool kills;
+    unsigned action;
     unsigned kind; /* SW_CALL_KIND_COUNT_: any */
     int rank;      /* of MPI_COMM_WORLD; -1: every rank */
     uint64_t left; /* calls that pass before */
@@ -63,10 +72,8 @@ static bool read_number(const char **text, const char *key, uint64_t *out)
 
 sw_status sw_call_fault_set(const char *text, sw_error *err)
 {
-    static const char *const actions[] = {"error", "kill"};
     const char *at = text;
     uint64_t rank = 0;
-    unsigned action = 0;
 
     fault.is_set = false;
     if (text == NULL)
@@ -75,10 +82,9 @@ sw_status sw_call_fault_set(const char *text, sw_error *err)
     fault.rank = is_right && read_number(&at, ":rank=", &rank) && rank <= INT32_MAX ? (int)rank : -1;
     is_right = is_right && read_number(&at, ":after=", &fault.left) && *at == ':';
     at += is_right;
-    if (!is_right || !read_word(&at, actions, SW_COUNT(actions), &action) || *at != '\0')
+    if (!is_right || !read_word(&at, actions, SW_COUNT(actions), &fault.action) || *at != '\0')
         return SW_FAIL(err, SW_E_ARGUMENT, "for example all_reduce:rank=2:after=3:error or any:after=0:kill",
-                       "fault '%.100s' is not CALL:rank=R:after=N:error or CALL:rank=R:after=N:kill", text);
-    fault.kills = action == 1;
+                       "fault '%.100s' is not CALL:rank=R:after=N: and error, kill or alloc", text);
     fault.is_set = true;
     return SW_OK;
 }
@@ -93,9 +99,11 @@ bool sw_call_must_fail(sw_call_kind kind)
     if ((fault.rank >= 0 && fault.rank != rank) || fault.left-- != 0)
         return false;
     fault.is_set = false;
-    if (fault.kills)
+    if (fault.action == FAULT_KILL)
         (void)kill(getpid(), SIGKILL);
-    return true;
+    if (fault.action == FAULT_ALLOC)
+        sw_alloc_fail_at(1);
+    return fault.action != FAULT_ALLOC;
 }
 
 /* ---- same question, same answer ---- */

@@ -38,8 +38,9 @@ void sw_call_enter(const sw_group *group, const sw_call *call);
 
 /*
  * The fault to inject from now on, from text: "all_reduce:rank=2:after=3:error" lets three all-reduces of
- * rank 2 pass and makes the fourth fail; "kill" instead of "error" sends SIGKILL to the rank. `any` counts
- * all calls. NULL: none. The state of the process, for tests. SW_E_ARGUMENT: not such a text.
+ * rank 2 pass and makes the fourth fail; "kill" instead of "error" sends SIGKILL to the rank, with "alloc"
+ * its next allocation fails. `any` counts all calls. NULL: none. The state of the process, for tests.
+ * SW_E_ARGUMENT: not such a text.
  */
 sw_status sw_call_fault_set(const char *text, sw_error *err);
 

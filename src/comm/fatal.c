@@ -9,11 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FATAL_EXIT = 3, AWAIT_SECONDS = 5, LINE_BYTES = 1024 };
+enum { FATAL_EXIT = 3, AWAIT_SECONDS = 5, LINE_BYTES = 1024, ALONE_TAG = 4 };
 
 /* A launcher that is told to end a job may drop what it has not yet read of a rank's output (MPICH's does).
  */
 enum { READ_NANOSECONDS = 200 * 1000 * 1000 };
+
+/* How long a rank that has failed listens for a lower one that has too. */
+enum { LISTENED_TIMES = 30, LISTEN_NANOSECONDS = 10 * 1000 * 1000 };
 
 static void wait_for(struct timespec left)
 {
@@ -55,6 +58,35 @@ void sw_fatal_await(void)
 {
     wait_for((struct timespec){AWAIT_SECONDS, 0});
     end_job();
+}
+
+/* Tell the higher ranks that this one has failed; a send of nothing does not wait for its receiver. */
+static void tell_higher(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rank = 0;
+    int ranks = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int higher = rank + 1; higher < ranks; higher++) {
+        MPI_Isend(NULL, 0, MPI_BYTE, higher, ALONE_TAG, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    }
+}
+
+void sw_fatal_alone(const char *text)
+{
+    int has_failed = 0; /* a lower rank */
+
+    tell_higher();
+    for (int i = 0; i < LISTENED_TIMES && !has_failed; i++) {
+        wait_for((struct timespec){0, LISTEN_NANOSECONDS});
+        MPI_Iprobe(MPI_ANY_SOURCE, ALONE_TAG, MPI_COMM_WORLD, &has_failed, MPI_STATUS_IGNORE);
+    }
+    if (has_failed)
+        sw_fatal_await();
+    say_and_end(text, strlen(text));
 }
 
 static void end_on_mpi_error(MPI_Comm *comm, int *code, ...)

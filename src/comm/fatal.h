@@ -11,6 +11,13 @@
 /* Say "shardwright: rank 3: ..." and end the job with status 3. */
 _Noreturn void sw_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * The end where a call of this rank has failed and nobody else knows: `text`, whole lines, and status 3. Of
+ * several ranks that fail so at one time the lowest speaks. Not called by the library, whose failures are
+ * statuses: by the program that runs the job, before it frees what ranks have in common.
+ */
+_Noreturn void sw_fatal_alone(const char *text);
+
 /* Wait for the end that another rank brings; should it not come within 5 s, end the job. */
 _Noreturn void sw_fatal_await(void);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/status.h"
 #include "kernel/elementwise.h"
 
 static bool is_finite(const sw_kernel *kernel, sw_dtype dtype, const void *values, uint64_t n)
@@ -34,25 +35,26 @@ static sw_tensor *run_checked(void *context, const sw_module *module, sw_step *s
     return y;
 }
 
-/* The first module in one more forward whose output is not finite; NULL: none, or it cannot be said. */
-static const sw_module *find_bad_output(sw_net *net, sw_step *step, const sw_feed *feed)
+/* The first module in one more forward whose output is not finite; NULL: none. */
+static sw_status find_bad_output(sw_net *net, sw_step *step, const sw_feed *feed, const sw_module **bad,
+                                 sw_error *err)
 {
-    const sw_module *bad = NULL;
     sw_pass pass;
 
+    *bad = NULL;
     sw_step_begin(step, false);
     looking *looks = sw_stack_take(sw_step_stack(step), net->n_modules * sizeof *looks);
     if (looks == NULL)
-        return NULL;
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory to look at what modules give");
     for (uint32_t i = 0; i < net->n_modules; i++) {
-        looks[i] = (looking){net->modules[i].wrap, &bad};
+        looks[i] = (looking){net->modules[i].wrap, bad};
         net->modules[i].wrap = (sw_module_wrap){run_checked, &looks[i]};
     }
     sw_feed_pass(&pass, net, step, feed);
     (void)sw_net_logits(net, step, &pass, sw_net_hidden(net, step, &pass));
     for (uint32_t i = 0; i < net->n_modules; i++)
         net->modules[i].wrap = looks[i].was;
-    return bad;
+    return sw_step_status(step, err);
 }
 
 /* The first parameter whose values, or gradient, are not finite; NULL: there is none. */
@@ -85,18 +87,20 @@ static bool tell(const sw_ranks *ranks, const char *what, const char *name, char
     return true;
 }
 
-void sw_diagnose(const sw_trained_list *list, sw_net *net, sw_step *step, const sw_feed *feed,
-                 const sw_ranks *ranks, char text[SW_BAD_TENSOR_TEXT])
+sw_status sw_diagnose(const sw_trained_list *list, sw_net *net, sw_step *step, const sw_feed *feed,
+                      const sw_ranks *ranks, char text[SW_BAD_TENSOR_TEXT], sw_error *err)
 {
     const sw_kernel *kernel = sw_step_kernel(step);
     const sw_trained *param = find_bad(list, kernel, false);
+    const sw_module *module = NULL;
 
     if (tell(ranks, "values", param == NULL ? NULL : param->fqn, text))
-        return;
-    const sw_module *module = find_bad_output(net, step, feed);
+        return SW_OK;
+    SW_TRY(find_bad_output(net, step, feed, &module, err));
     if (tell(ranks, "output", module == NULL ? NULL : module->fqn, text))
-        return;
+        return SW_OK;
     param = find_bad(list, kernel, true);
     if (!tell(ranks, "gradient", param == NULL ? NULL : param->fqn, text))
         (void)snprintf(text, SW_BAD_TENSOR_TEXT, "none that is kept");
+    return SW_OK;
 }

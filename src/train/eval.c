@@ -161,6 +161,13 @@ static bool report(const evaluating *e, const sw_eval_options *options, uint64_t
     return options->on_progress == NULL || options->on_progress(&now, options->user);
 }
 
+static sw_status stopped(const evaluating *e, uint64_t n_done, sw_error *err)
+{
+    sw_status status = SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
+                               "stopped after %" PRIu64 " of %" PRIu64 " sequences", n_done, e->n_sequences);
+    return sw_ranks_agree(&e->ranks, status, err);
+}
+
 /* Logs of probabilities below e^-700 or above 1 are no perplexity. */
 static double perplexity_of(double loss)
 {
@@ -178,8 +185,7 @@ sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, cons
     const uint64_t n_each = e.n_rows * sw_ranks_parts(&e.ranks); /* sequences that go through at one time */
     for (uint64_t first = 0; first < e.n_sequences; first += n_each) {
         if (!sw_ranks_all(&e.ranks, report(&e, options, first)))
-            return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
-                           "stopped after %" PRIu64 " of %" PRIu64 " sequences", first, e.n_sequences);
+            return stopped(&e, first, err);
         SW_TRY(run_pass(&e, first + sw_ranks_part(&e.ranks) * e.n_rows, &sum, err));
     }
     *out = (sw_evaluation){.n_predicted = tokens->n_tokens - 1, .n_sequences = e.n_sequences};

@@ -66,6 +66,13 @@ static sw_status begin(generating *g, uint64_t capacity, const sw_sampling *samp
                              : SW_OK;
 }
 
+static sw_status make(generating *g, const int32_t *prompt, uint64_t n_prompt,
+                      const sw_generate_options *options, sw_error *err)
+{
+    SW_TRY(check_prompt(g->net, prompt, n_prompt, options->n_new, err));
+    return begin(g, n_prompt + options->n_new, &options->sampling, err);
+}
+
 /* ---- a pass ---- */
 
 /* The hidden states of the last of n tokens, [1, 1, C], on all ranks: where the tokens were cut, one has
@@ -146,8 +153,16 @@ static sw_status next_token(generating *g, int32_t *ids, uint64_t n, uint64_t nu
     ids[n] = choose(g, logits, number);
     if (ids[n] >= 0)
         return SW_OK;
-    return SW_FAIL(err, SW_E_FORMAT, "the weights are damaged, or the model overflows",
-                   "token %" PRIu64 ": the logits are no numbers", number);
+    sw_status status = SW_FAIL(err, SW_E_FORMAT, "the weights are damaged, or the model overflows",
+                               "token %" PRIu64 ": the logits are no numbers", number);
+    return sw_ranks_agree(&g->ranks, status, err);
+}
+
+static sw_status stopped(const generating *g, uint64_t n_done, uint64_t n_new, sw_error *err)
+{
+    sw_status status = SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
+                               "stopped after %" PRIu64 " of %" PRIu64 " tokens", n_done, n_new);
+    return sw_ranks_agree(&g->ranks, status, err);
 }
 
 sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n_prompt,
@@ -157,12 +172,10 @@ sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n
 
     *n_out = 0;
     g.ranks = sw_ranks_of(net);
-    SW_TRY(check_prompt(net, ids, n_prompt, options->n_new, err));
-    SW_TRY(sw_ranks_agree(&g.ranks, begin(&g, n_prompt + options->n_new, &options->sampling, err), err));
+    SW_TRY(sw_ranks_agree(&g.ranks, make(&g, ids, n_prompt, options, err), err));
     for (uint64_t n = 0; n < options->n_new; n++) {
         if (!sw_ranks_all(&g.ranks, report(options, n)))
-            return SW_FAIL(err, SW_E_IO, SW_CREW_STOPPED_HELP,
-                           "stopped after %" PRIu64 " of %" PRIu64 " tokens", n, options->n_new);
+            return stopped(&g, n, options->n_new, err);
         SW_TRY(next_token(&g, ids, n_prompt + n, n, err));
         *n_out = n + 1;
         if (ids[n_prompt + n] == options->stop)

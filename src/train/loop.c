@@ -162,15 +162,25 @@ static sw_feed micro_of(sw_trainer *t, uint32_t i)
     return sw_cutter_cut(&t->cutter, &whole);
 }
 
-static sw_status refuse_number(sw_trainer *t, const sw_feed *feed, const char *what, double value,
+static sw_status refuse_number(const sw_trainer *t, const char *what, double value, const char *where,
                                sw_error *err)
 {
-    char where[SW_BAD_TENSOR_TEXT];
-
-    sw_diagnose(&t->list, t->net, t->step, feed, &t->ranks, where);
     return SW_FAIL(err, SW_E_FORMAT, "try a smaller --lr, a longer --warmup, or --clip",
                    "step %" PRIu64 ": %s is %s; the first bad tensor: %s", t->n_done + 1, what,
                    value != value ? "nan" : "infinite", where);
+}
+
+/* A value that is a number on all ranks: the others would go on without one that has found none. */
+static sw_status need_number(sw_trainer *t, const sw_feed *feed, const char *what, double value,
+                             sw_error *err)
+{
+    char where[SW_BAD_TENSOR_TEXT];
+    bool is_good = __builtin_isfinite(value);
+
+    if (sw_ranks_all(&t->ranks, is_good))
+        return SW_OK;
+    SW_TRY(sw_diagnose(&t->list, t->net, t->step, feed, &t->ranks, where, err));
+    return sw_ranks_agree(&t->ranks, is_good ? SW_OK : refuse_number(t, what, value, where, err), err);
 }
 
 /* The step's loss, and gradients of all its micro-batches. */
@@ -180,10 +190,13 @@ static sw_status run_micros(sw_trainer *t, uint64_t n_targets, double *loss, sw_
     for (uint32_t i = 0; i < t->options.accumulate; i++) {
         const sw_feed feed = micro_of(t, i);
         double mine = 0.0;
-        SW_TRY(run_micro(t, t->step, &feed, 1.0 / (double)n_targets, &mine, err));
+        sw_status status = run_micro(t, t->step, &feed, 1.0 / (double)n_targets, &mine, err);
+        if (status != SW_OK) {
+            sw_error_context(err, "step %" PRIu64, t->n_done + 1);
+            return status;
+        }
         *loss += sw_ranks_sum(&t->ranks, mine);
-        if (!__builtin_isfinite(*loss))
-            return refuse_number(t, &feed, "the loss", *loss, err);
+        SW_TRY(need_number(t, &feed, "the loss", *loss, err));
     }
     return SW_OK;
 }
@@ -211,8 +224,7 @@ sw_status sw_trainer_step(sw_trainer *t, sw_curve_point *out, sw_error *err)
         SW_TRY(run_micros(t, out->tokens, &out->loss, err));
         const sw_feed first = micro_of(t, 0);
         out->norm = sum_gradients(t);
-        if (!__builtin_isfinite(out->norm))
-            return refuse_number(t, &first, "the norm of the gradients", out->norm, err);
+        SW_TRY(need_number(t, &first, "the norm of the gradients", out->norm, err));
         optimizer.lr = out->lr;
         sw_trained_step(&t->list, t->kernel, &optimizer, out->norm, t->n_done + 1);
     }

@@ -39,7 +39,7 @@ uint32_t sw_ranks_first(const sw_ranks *ranks, bool mine);
 /* The text of one rank for all. */
 void sw_ranks_tell(const sw_ranks *ranks, uint32_t from, char *text, size_t capacity);
 
-/* One outcome for all: that of the lowest rank that failed. */
+/* One outcome for all: that of the lowest rank that failed. Also for what all know to fail everywhere. */
 sw_status sw_ranks_agree(const sw_ranks *ranks, sw_status mine, sw_error *err);
 
 #endif

@@ -66,12 +66,26 @@ static void what_was_agreed_on_keeps_its_rank(void **state)
     assert_int_equal(err.rank, 0);
 }
 
+static void what_nobody_else_knows_of_is_not_agreed_on(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    sw_status mine = SW_FAIL(&err, SW_E_IO, "", "a file");
+    assert_false(sw_is_agreed(mine, &err));
+    assert_int_equal(sw_agree_over(MPI_COMM_WORLD, mine, &err), SW_E_IO);
+    assert_true(sw_is_agreed(SW_E_IO, &err));
+    assert_false(sw_is_agreed(SW_E_FORMAT, &err)); /* a later failure that was given no record */
+    mine = SW_FAIL(&err, SW_E_IO, "", "another file");
+    assert_false(sw_is_agreed(mine, &err));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_well_is_well_everywhere),
         cmocka_unit_test(any_set_of_failing_ranks_gives_the_lowest_ones_account),
         cmocka_unit_test(what_was_agreed_on_keeps_its_rank),
+        cmocka_unit_test(what_nobody_else_knows_of_is_not_agreed_on),
         cmocka_unit_test(ranks_without_an_account_hear_the_status),
     };
     return SW_MPI_MAIN("agree", tests);

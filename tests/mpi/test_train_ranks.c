@@ -499,6 +499,41 @@ static void a_number_gone_bad_on_one_rank_is_named_on_all(void **state)
     close_bench(&b);
 }
 
+/* A loss that is no number, on this rank alone. */
+static sw_tensor *lose_number(void *context, sw_step *step, const sw_tensor *logits, const sw_tensor *targets,
+                              double factor)
+{
+    const sw_loss_stage *was = context;
+    sw_tensor *y = was->run(was->context, step, logits, targets, factor);
+
+    if (y != NULL)
+        number_set(SW_DTYPE_F32, sw_tensor_data(y), 0, nan(""));
+    return y;
+}
+
+/* Ranks of tp have the same loss, each its own: the others would go on into the backward. */
+static void a_loss_gone_bad_on_one_rank_of_tp_ends_all(void **state)
+{
+    bench b;
+    sw_curve_point point;
+    sw_error err = {0};
+
+    (void)state;
+    sw_test_need(sw_test_ranks() == 2, "is for 2 ranks");
+    rank_case_begin(&ranks, SW_DTYPE_F32);
+    open_net(&b, "llama", &(spread){.axes = "tp=2"}, SW_DTYPE_F32);
+    open_trainer(&b);
+    sw_loss_stage was = b.net->stages->loss;
+    sw_stages odd = *b.net->stages;
+    odd.loss = (sw_loss_stage){lose_number, &was};
+    if (sw_test_rank() == 1)
+        b.net->stages = &odd;
+    assert_int_equal(sw_trainer_step(&b.trainer, &point, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "step 1: the loss is nan; the first bad tensor: none that is kept");
+    assert_int_equal(err.rank, 1);
+    close_bench(&b);
+}
+
 static void rows_that_ranks_do_not_divide_are_refused(void **state)
 {
     const sw_train_options options = {.batch = 3, .accumulate = 1, .seq_len = 7};
@@ -526,6 +561,7 @@ int main(void)
         cmocka_unit_test(memory_over_a_ring_falls_with_its_ranks),
         cmocka_unit_test(evaluating_over_a_mesh_equals_one_rank),
         cmocka_unit_test(a_number_gone_bad_on_one_rank_is_named_on_all),
+        cmocka_unit_test(a_loss_gone_bad_on_one_rank_of_tp_ends_all),
         cmocka_unit_test(rows_that_ranks_do_not_divide_are_refused),
     };
     return SW_MPI_MAIN_WITH("train_ranks", tests, open_ranks, close_ranks);
