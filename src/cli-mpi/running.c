@@ -12,6 +12,7 @@
 #include "cli/program.h"
 #include "comm/agree.h"
 #include "comm/fatal.h"
+#include "plan/expert.h"
 #include "plan/plan_data.h"
 #include "plan/report.h"
 #include "train/same.h"
@@ -219,10 +220,23 @@ static sw_status make_plan(sw_running *r, sw_error *err)
     return sw_plan_create(&r->plan, r->weights.model, r->mesh, &choices, err);
 }
 
+/* Nothing but experts is shared out over an ep axis. One that is derived numbers ranks that have work. */
+static sw_status check_experts(const sw_running *r, sw_error *err)
+{
+    const sw_plan *plan = r->plan;
+
+    if (plan->ep == 1 || plan->ep_mode != SW_EP_AXIS || sw_plan_has_experts(plan))
+        return SW_OK;
+    return SW_FAIL(
+        err, SW_E_PLAN, r->rows->is_one_text ? "use a mesh of cp and tp" : "use a mesh of dp, cp and tp",
+        "ep=%" PRIu32 ": the model has no experts, its ranks would all do the same work", plan->ep);
+}
+
 static sw_status open_model(sw_running *r, const char *path, sw_error *err)
 {
     SW_TRY(sw_weights_open(&r->weights, path, err));
-    return make_plan(r, err);
+    SW_TRY(make_plan(r, err));
+    return check_experts(r, err);
 }
 
 sw_status sw_running_load(sw_running *r, const char *path, const sw_load_options *options, sw_error *err)

@@ -202,3 +202,12 @@ sw_status sw_expert_contract(sw_plan *plan, sw_spec *spec, sw_error *err)
     }
     return SW_OK;
 }
+
+bool sw_plan_has_experts(const sw_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_specs; i++) {
+        if (plan->specs[i].type == SW_BOUNDARY_MOE_MLP)
+            return true;
+    }
+    return false;
+}

@@ -20,4 +20,7 @@ sw_status sw_expert_finish(sw_plan *plan, sw_error *err);
 /* The contract of a MoE block and of a shared expert inside one, for the ep mode. */
 sw_status sw_expert_contract(sw_plan *plan, sw_spec *spec, sw_error *err);
 
+/* Has the model blocks of routed experts, as far as the plan knows? */
+bool sw_plan_has_experts(const sw_plan *plan);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "mesh/placement.h"
 #include "mesh/shard.h"
+#include "plan/expert.h"
 #include "plan/fault.h"
 #include "plan/finish.h"
 #include "plan/intern.h"
@@ -444,14 +445,15 @@ static void check_tied(linting *l)
 static void check_experts(linting *l)
 {
     const sw_plan *plan = l->plan;
-    bool has_experts = false;
+    bool is_axis = plan->ep_mode == SW_EP_AXIS;
 
-    for (uint32_t i = 0; i < plan->n_specs; i++)
-        has_experts = has_experts || plan->specs[i].type == SW_BOUNDARY_MOE_MLP;
-    if (plan->ep > 1 && !has_experts && plan->derive)
-        (void)sw_plan_fault(l->plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING,
-                            "ep_without_experts", "ep", 2, "leave ep out",
-                            "ep=%u, and the model has no experts: ep changes nothing", plan->ep);
+    if (plan->ep == 1 || !plan->derive || sw_plan_has_experts(plan))
+        return;
+    (void)sw_plan_fault(l->plan, plan->strict ? SW_SEVERITY_ERROR : SW_SEVERITY_WARNING, "ep_without_experts",
+                        "ep", 2, is_axis ? "give its ranks to dp, cp or tp" : "leave ep out",
+                        "ep=%u, and the model has no experts: %s", plan->ep,
+                        is_axis ? "ranks of the axis hold the same and do the same work"
+                                : "ep changes nothing");
 }
 
 sw_status sw_lint(sw_plan *plan, const sw_model *model, sw_error *err)

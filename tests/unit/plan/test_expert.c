@@ -272,10 +272,16 @@ static void ep_on_a_dense_model_is_said_to_do_nothing(void **state)
         "'hidden_size': 16, 'num_attention_heads': 4, 'intermediate_size': 16, 'vocab_size': 16";
     tiny t = TINY_PLAN(.config = config, .mesh = "dp=2", .ep = 2);
     (void)state;
-    tiny_finding(&t, SW_SEVERITY_WARNING, "ep_without_experts", "ep=2", NULL);
+    tiny_finding(&t, SW_SEVERITY_WARNING, "ep_without_experts",
+                 "ep=2, and the model has no experts: ep changes nothing", "leave ep out");
     tiny_drop(&t);
     t = TINY_REFUSE(.config = config, .mesh = "dp=2", .ep = 2, .strict = true);
-    tiny_finding(&t, SW_SEVERITY_ERROR, "ep_without_experts", "ep=2", NULL);
+    tiny_finding(&t, SW_SEVERITY_ERROR, "ep_without_experts", "ep=2", "leave ep out");
+    tiny_drop(&t);
+    t = TINY_PLAN(.config = config, .mesh = "ep=2,tp=2");
+    tiny_finding(&t, SW_SEVERITY_WARNING, "ep_without_experts",
+                 "ep=2, and the model has no experts: ranks of the axis hold the same and do the same work",
+                 "give its ranks to dp, cp or tp");
     tiny_drop(&t);
 }
 
