@@ -49,11 +49,19 @@ static sw_status need_ranks(sw_error *err)
                    "one rank has nobody to communicate with");
 }
 
-/* A JSON report begins with facts of the run and ends with its results. */
-static void begin_json(sw_json_writer *writer, sw_buffer *out)
+static void put_number(sw_json_writer *writer, const char *key, uint64_t number)
+{
+    sw_json_key(writer, key);
+    sw_json_put_u64(writer, number);
+}
+
+/* A JSON report begins with facts of the run, what it was measured on first, and ends with its results. */
+static void begin_json(sw_json_writer *writer, const char *on, uint32_t n, uint32_t n_rounds, sw_buffer *out)
 {
     sw_json_write_init(writer, out, false);
     sw_json_begin_object(writer);
+    put_number(writer, on, n);
+    put_number(writer, "rounds", n_rounds);
 }
 
 static void end_json(sw_json_writer *writer, const sw_bench_results *results, sw_buffer *out)
@@ -66,12 +74,6 @@ static void end_json(sw_json_writer *writer, const sw_bench_results *results, sw
     sw_bench_put_json(results, writer);
     sw_json_end_object(writer);
     sw_buffer_putc(out, '\n');
-}
-
-static void put_number(sw_json_writer *writer, const char *key, uint64_t number)
-{
-    sw_json_key(writer, key);
-    sw_json_put_u64(writer, number);
 }
 
 /* Whether bars were missed in a run that means something matters with --strict only; the results are shown
@@ -121,9 +123,7 @@ static void report_redistribute(sw_run *run, uint32_t n_rounds, bool has_window,
     sw_json_writer writer;
 
     if (sw_arguments_has(&run->arguments, OPT_JSON)) {
-        begin_json(&writer, out);
-        put_number(&writer, "ranks", ranks);
-        put_number(&writer, "rounds", n_rounds);
+        begin_json(&writer, "ranks", ranks, n_rounds, out);
         sw_json_key(&writer, "window");
         sw_json_put_bool(&writer, has_window);
         end_json(&writer, results, out);
@@ -174,9 +174,7 @@ static void report_kernels(sw_run *run, uint32_t n_rounds, const sw_kernel *kern
     sw_json_writer writer;
 
     if (sw_arguments_has(&run->arguments, OPT_JSON)) {
-        begin_json(&writer, out);
-        put_number(&writer, "threads", threads);
-        put_number(&writer, "rounds", n_rounds);
+        begin_json(&writer, "threads", threads, n_rounds, out);
         sw_json_key(&writer, "kernels");
         sw_json_put_string(&writer, variant);
         sw_json_key(&writer, "library");
@@ -245,9 +243,7 @@ static void report_mesh(sw_run *run, uint32_t n_rounds, bool is_pinned, const sw
     sw_json_writer writer;
 
     if (sw_arguments_has(&run->arguments, OPT_JSON)) {
-        begin_json(&writer, out);
-        put_number(&writer, "ranks", ranks);
-        put_number(&writer, "rounds", n_rounds);
+        begin_json(&writer, "ranks", ranks, n_rounds, out);
         end_json(&writer, results, out);
         return;
     }

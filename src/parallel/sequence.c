@@ -7,18 +7,12 @@
 
 #include "base/status.h"
 
-static const char *const order_names[SW_SEQUENCE_ORDER_COUNT_] = {"contiguous", "balanced"};
-
-const char *sw_sequence_order_name(sw_sequence_order order)
-{
-    return (unsigned)order < SW_SEQUENCE_ORDER_COUNT_ ? order_names[order] : NULL;
-}
-
 sw_sequence_order sw_sequence_order_of_name(const char *name)
 {
+    static const char *const names[SW_SEQUENCE_ORDER_COUNT_] = {"contiguous", "balanced"};
     unsigned order = 0;
 
-    while (order < SW_SEQUENCE_ORDER_COUNT_ && strcmp(order_names[order], name) != 0)
+    while (order < SW_SEQUENCE_ORDER_COUNT_ && strcmp(names[order], name) != 0)
         order++;
     return (sw_sequence_order)order;
 }

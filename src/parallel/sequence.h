@@ -22,9 +22,8 @@ typedef enum sw_sequence_order {
     SW_SEQUENCE_ORDER_COUNT_
 } sw_sequence_order;
 
-/* "contiguous", "balanced"; NULL when out of range. */
-const char *sw_sequence_order_name(sw_sequence_order order);
-sw_sequence_order sw_sequence_order_of_name(const char *name); /* SW_SEQUENCE_ORDER_COUNT_: none */
+/* Of "contiguous" or "balanced"; SW_SEQUENCE_ORDER_COUNT_: neither. */
+sw_sequence_order sw_sequence_order_of_name(const char *name);
 
 typedef struct sw_sequence {
     uint64_t n_tokens;

@@ -35,7 +35,8 @@ static bool is_checked(const sw_step *step, const sw_tensor *x, uint32_t last_di
     return step->validates && x->layout != NULL && last_dim < x->n_dims;
 }
 
-sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t inner)
+/* The dim in parts of `n` rows each, or, `into`, in `n` parts. */
+static sw_tensor *split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t n, bool into)
 {
     sw_error err = {0};
     sw_status status = SW_OK;
@@ -43,26 +44,21 @@ sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64
 
     if (view == NULL)
         return NULL;
-    if (is_checked(step, x, dim) && x->n_dims < SW_TENSOR_MAX_DIMS)
-        status = sw_rule_split(step, x, dim, inner, &view->layout, &err);
+    if (is_checked(step, x, dim) && x->n_dims < SW_TENSOR_MAX_DIMS && n > 0)
+        status = sw_rule_split(step, x, dim, into ? x->layout->dims[dim] / n : n, &view->layout, &err);
     if (status == SW_OK)
-        status = sw_tensor_split(view, dim, inner, &err);
+        status = (into ? sw_tensor_split_into : sw_tensor_split)(view, dim, n, &err);
     return end_view(step, view, "split", status, &err);
+}
+
+sw_tensor *sw_view_split(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t inner)
+{
+    return split(step, x, dim, inner, false);
 }
 
 sw_tensor *sw_view_split_into(sw_step *step, const sw_tensor *x, uint32_t dim, uint64_t outer)
 {
-    sw_error err = {0};
-    sw_status status = SW_OK;
-    sw_tensor *view = begin_view(step, x, "split");
-
-    if (view == NULL)
-        return NULL;
-    if (is_checked(step, x, dim) && x->n_dims < SW_TENSOR_MAX_DIMS && outer > 0)
-        status = sw_rule_split(step, x, dim, x->layout->dims[dim] / outer, &view->layout, &err);
-    if (status == SW_OK)
-        status = sw_tensor_split_into(view, dim, outer, &err);
-    return end_view(step, view, "split", status, &err);
+    return split(step, x, dim, outer, true);
 }
 
 sw_tensor *sw_view_merge(sw_step *step, const sw_tensor *x, uint32_t dim)

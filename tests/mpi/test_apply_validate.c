@@ -88,21 +88,7 @@ static const mutation mutations[] = {
 };
 // clang-format on
 
-static rank_case ranks;
-
-static int open_ranks(void **state)
-{
-    (void)state;
-    rank_case_open(&ranks);
-    return 0;
-}
-
-static int close_ranks(void **state)
-{
-    (void)state;
-    rank_case_close(&ranks);
-    return 0;
-}
+RANK_CASE(ranks, open_ranks, close_ranks)
 
 static sw_io *field_of(sw_plan *plan, const mutation *m)
 {

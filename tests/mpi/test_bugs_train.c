@@ -19,25 +19,18 @@ typedef struct bench {
     sw_trainer trainer;
 } bench;
 
-static rank_case ranks;
+RANK_CASE(ranks, open_ranks, close_ranks)
 static uint8_t bytes[TOKENS];
 static const sw_tokens tokens = {.first = bytes, .n_tokens = TOKENS, .dtype = SW_DTYPE_U8};
 
-static int open_ranks(void **state)
+static int begin(void **state)
 {
-    (void)state;
-    rank_case_open(&ranks);
+    int status = open_ranks(state);
+
     rank_case_begin(&ranks, SW_DTYPE_F64);
     for (uint32_t i = 0; i < TOKENS; i++)
         bytes[i] = (uint8_t)((i * i / 3 + i % 5) % 53);
-    return 0;
-}
-
-static int close_ranks(void **state)
-{
-    (void)state;
-    rank_case_close(&ranks);
-    return 0;
+    return status;
 }
 
 /* A folder that all ranks see. */
@@ -169,5 +162,5 @@ int main(void)
         cmocka_unit_test(bug_8_fused_rows_are_stored_in_one_order_whatever_the_mesh),
         cmocka_unit_test(bug_80_moments_go_along_to_another_mesh),
     };
-    return SW_MPI_MAIN_WITH("bugs_train", tests, open_ranks, close_ranks);
+    return SW_MPI_MAIN_WITH("bugs_train", tests, begin, close_ranks);
 }

@@ -20,21 +20,8 @@ typedef struct bench {
     sw_net *net;
 } bench;
 
-static rank_case ranks; /* its mesh is not used */
-
-static int open_ranks(void **state)
-{
-    (void)state;
-    rank_case_open(&ranks);
-    return 0;
-}
-
-static int close_ranks(void **state)
-{
-    (void)state;
-    rank_case_close(&ranks);
-    return 0;
-}
+/* its mesh is not used */
+RANK_CASE(ranks, open_ranks, close_ranks)
 
 /* `axes` NULL: the whole. */
 static void open_net(bench *b, const char *path, const char *axes, uint32_t ep, sw_cp_form form)

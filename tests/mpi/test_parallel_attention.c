@@ -46,22 +46,19 @@ static const shape shapes[] = {
     {"window over tiles",  1, 130, 24, 2,  4, 4, true,  70, 0,   true,  false, 0},
 };
 
-static rank_case c;
+RANK_CASE(c, open_ranks, close_ranks)
 static sw_ring *ring;
 
 static int open_case(void **state)
 {
-    (void)state;
-    rank_case_open(&c);
-    return sw_ring_create(&ring, c.group, NULL) == SW_OK ? 0 : -1;
+    int status = open_ranks(state);
+    return sw_ring_create(&ring, c.group, NULL) == SW_OK ? status : -1;
 }
 
 static int close_case(void **state)
 {
-    (void)state;
     sw_ring_destroy(ring);
-    rank_case_close(&c);
-    return 0;
+    return close_ranks(state);
 }
 
 enum { Q, K, V, SINKS, TENSORS };

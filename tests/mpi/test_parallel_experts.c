@@ -34,21 +34,7 @@ static const shape shapes[] = {
     {"fewer experts than ranks", 17, 2,  1, ANY       },
 };
 
-static rank_case c;
-
-static int open_case(void **state)
-{
-    (void)state;
-    rank_case_open(&c);
-    return 0;
-}
-
-static int close_case(void **state)
-{
-    (void)state;
-    rank_case_close(&c);
-    return 0;
-}
+RANK_CASE(c, open_case, close_case)
 
 static int32_t choice_of(const shape *s, uint64_t token, uint64_t j)
 {

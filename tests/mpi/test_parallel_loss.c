@@ -6,21 +6,7 @@
 
 enum { BATCH = 2, TOKENS = 7, ROWS = BATCH * TOKENS };
 
-static rank_case c;
-
-static int open_case(void **state)
-{
-    (void)state;
-    rank_case_open(&c);
-    return 0;
-}
-
-static int close_case(void **state)
-{
-    (void)state;
-    rank_case_close(&c);
-    return 0;
-}
+RANK_CASE(c, open_case, close_case)
 
 static sw_tensor *whole_logits(uint64_t vocabulary, double size)
 {

@@ -3,21 +3,7 @@
 
 #include "parallel/collective_node.h"
 
-static rank_case c;
-
-static int open_case(void **state)
-{
-    (void)state;
-    rank_case_open(&c);
-    return 0;
-}
-
-static int close_case(void **state)
-{
-    (void)state;
-    rank_case_close(&c);
-    return 0;
-}
+RANK_CASE(c, open_case, close_case)
 
 enum { ROWS = 3, WIDTH = 4 };
 

@@ -39,23 +39,15 @@ typedef struct bench {
     sw_curve_point points[STEPS];
 } bench;
 
-static rank_case ranks; /* its mesh is not used */
+/* its mesh is not used */
+RANK_CASE(ranks, open_ranks, close_ranks)
 static uint8_t bytes[TOKENS];
 
-static int open_ranks(void **state)
+static int begin(void **state)
 {
-    (void)state;
-    rank_case_open(&ranks);
     for (uint32_t i = 0; i < TOKENS; i++)
         bytes[i] = (uint8_t)((i * i / 3 + i % 5) % 53);
-    return 0;
-}
-
-static int close_ranks(void **state)
-{
-    (void)state;
-    rank_case_close(&ranks);
-    return 0;
+    return open_ranks(state);
 }
 
 /* ---- runs ---- */
@@ -172,7 +164,8 @@ static void equals_one_rank(const char *folder, bool in_both, const spread *spre
         run(&whole, folder, &(spread){0}, dtypes[d]);
         for (const spread *how = spreads; how->axes != NULL; how++) {
             print_message("    %s over %s ep %u %s %s\n", folder, how->axes, (unsigned)how->ep,
-                          sw_cp_form_name(how->form), sw_sequence_order_name(how->order));
+                          sw_cp_form_name(how->form),
+                          how->order == SW_SEQUENCE_BALANCED ? "balanced" : "contiguous");
             run(&part, folder, how, dtypes[d]);
             compare(&whole, &part);
             close_bench(&part);
@@ -564,5 +557,5 @@ int main(void)
         cmocka_unit_test(a_loss_gone_bad_on_one_rank_of_tp_ends_all),
         cmocka_unit_test(rows_that_ranks_do_not_divide_are_refused),
     };
-    return SW_MPI_MAIN_WITH("train_ranks", tests, open_ranks, close_ranks);
+    return SW_MPI_MAIN_WITH("train_ranks", tests, begin, close_ranks);
 }

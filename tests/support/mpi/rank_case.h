@@ -73,6 +73,22 @@ static inline void rank_case_close(rank_case *c)
     sw_mesh_destroy(c->mesh);
 }
 
+/* The case of a test program, and what opens and closes it around the tests. */
+#define RANK_CASE(name, open, close)                                                                         \
+    static rank_case name;                                                                                   \
+    static int open(void **state)                                                                            \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        rank_case_open(&(name));                                                                             \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    static int close(void **state)                                                                           \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        rank_case_close(&(name));                                                                            \
+        return 0;                                                                                            \
+    }
+
 static inline void rank_case_begin(rank_case *c, sw_dtype dtype)
 {
     c->dtype = dtype;

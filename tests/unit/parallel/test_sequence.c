@@ -217,10 +217,9 @@ static void targets_that_are_shifted_already_stay_with_their_tokens(void **state
 static void orders_have_names(void **state)
 {
     (void)state;
-    for (int i = 0; i < SW_SEQUENCE_ORDER_COUNT_; i++)
-        assert_int_equal(sw_sequence_order_of_name(sw_sequence_order_name((sw_sequence_order)i)), i);
+    assert_int_equal(sw_sequence_order_of_name("contiguous"), SW_SEQUENCE_CONTIGUOUS);
+    assert_int_equal(sw_sequence_order_of_name("balanced"), SW_SEQUENCE_BALANCED);
     assert_int_equal(sw_sequence_order_of_name("balance"), SW_SEQUENCE_ORDER_COUNT_);
-    assert_null(sw_sequence_order_name(SW_SEQUENCE_ORDER_COUNT_));
 }
 
 /* A row that came padded at its end, and one at its begin. */
