@@ -224,3 +224,20 @@ sw_status sw_file_write_atomic(const char *path, const void *bytes, size_t n_byt
         sync_folder_of(path);
     return status;
 }
+
+sw_status sw_file_write_check(const char *path, sw_error *err)
+{
+    int file SW_AUTO(close_file) = -1;
+    char *temporary = NULL;
+    sw_file_kind kind = sw_file_kind_of(path);
+
+    if (kind == SW_FILE_FOLDER)
+        return fail_io(err, path, "replace it", EISDIR);
+    if (kind == SW_FILE_OTHER)
+        return access(path, W_OK) == 0 ? SW_OK : fail_io(err, path, "open", errno);
+    sw_status status = create_beside(&file, &temporary, path, err);
+    if (status == SW_OK)
+        (void)unlink(temporary);
+    sw_free(temporary);
+    return status;
+}

@@ -44,4 +44,7 @@ sw_file_kind sw_file_kind_of(const char *path); /* follows symlinks */
 /* Write bytes to a temporary name beside `path`, sync, rename over it. The old file stays on failure. */
 sw_status sw_file_write_atomic(const char *path, const void *bytes, size_t n_bytes, sw_error *err);
 
+/* Whether that could begin: to be asked before the work whose result goes there. Nothing is left behind. */
+sw_status sw_file_write_check(const char *path, sw_error *err);
+
 #endif

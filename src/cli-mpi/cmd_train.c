@@ -208,7 +208,24 @@ static sw_status read_saving(training *t, sw_error *err)
     t->is_resumed = is_there && sw_arguments_has(arguments, OPT_RESUME);
     if (t->is_resumed)
         t->model = t->save;
-    return sw_train_save_check(t->save, t->is_resumed || sw_arguments_has(arguments, OPT_REPLACE), err);
+    return SW_OK;
+}
+
+/* What the rank that writes will write: days of training must not end at a folder that is not there. */
+static sw_status check_outputs(const training *t, sw_error *err)
+{
+    static const uint32_t files[] = {OPT_CSV, OPT_SVG};
+    const sw_arguments *arguments = &t->run->arguments;
+
+    if (!sw_running_is_first(&t->r))
+        return SW_OK;
+    if (t->save != NULL)
+        SW_TRY(sw_train_save_check(t->save, t->is_resumed || sw_arguments_has(arguments, OPT_REPLACE), err));
+    for (size_t i = 0; i < SW_COUNT(files); i++) {
+        if (sw_arguments_has(arguments, files[i]))
+            SW_TRY(sw_file_write_check(arguments->values[files[i]], err));
+    }
+    return SW_OK;
 }
 
 static sw_status read_line(training *t, sw_error *err)
@@ -230,7 +247,8 @@ static sw_status read_line(training *t, sw_error *err)
         return SW_FAIL(err, SW_E_ARGUMENT, "give smaller ones",
                        "--batch %" PRIu32 " times --accumulate %" PRIu32 " is more than %d sequences",
                        o->batch, o->accumulate, MOST_BATCH);
-    return read_saving(t, err);
+    SW_TRY(read_saving(t, err));
+    return check_outputs(t, err);
 }
 
 /* ---- the run ---- */

@@ -63,6 +63,8 @@ static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
         *out = sw_plan_mesh(r->plan);
         return check_axes(*out, r->rows, err);
     }
+    if (axes == NULL && sw_arguments_has(arguments, r->rows->ep))
+        return SW_FAIL(err, SW_E_ARGUMENT, "say by --mesh what the ranks are", "option --ep needs --mesh");
     if (axes == NULL)
         return SW_OK;
     SW_TRY(sw_arguments_u32(arguments, r->rows->ep, 1, UINT32_MAX, &ep, err));
@@ -78,16 +80,15 @@ static sw_status read_mesh(sw_running *r, const sw_mesh **out, sw_error *err)
 static sw_status check_ranks(const sw_running *r, const sw_mesh *mesh, sw_error *err)
 {
     int ranks = 0;
-    char help[64];
+    char help[96];
 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (mesh == NULL && ranks == 1)
         return SW_OK;
     if (mesh == NULL) {
-        return SW_FAIL(err, SW_E_PLAN,
-                       r->rows->is_one_text ? "say it by --mesh cp=2,tp=2, or start one rank (mpirun -n 1)"
-                                            : "say it by --mesh dp=2,tp=2, or start one rank (mpirun -n 1)",
-                       "the job has %d ranks: what they are to do is not said", ranks);
+        (void)snprintf(help, sizeof help, "say it, as by --mesh %s=%d, or start one rank (mpirun -n 1)",
+                       r->rows->is_one_text ? "cp" : "dp", ranks);
+        return SW_FAIL(err, SW_E_PLAN, help, "the job has %d ranks: what they are to do is not said", ranks);
     }
     if (sw_mesh_ranks(mesh) == (uint32_t)ranks)
         return SW_OK;

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "checkpoint/replace.h"
+#include "checkpoint/publish.h"
 #include "train/folder.h"
 #include "train/state.h"
 
@@ -101,10 +101,11 @@ sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, con
 
 sw_status sw_train_save_check(const char *out, bool replace, sw_error *err)
 {
-    if (sw_file_kind_of(out) == SW_FILE_ABSENT)
-        return SW_OK;
-    if (!replace)
+    const sw_publish_choices choices = {.replace = replace};
+    sw_publication publication SW_AUTO(sw_publish_drop) = {0};
+
+    if (sw_file_kind_of(out) != SW_FILE_ABSENT && !replace)
         return SW_FAIL(err, SW_E_ARGUMENT, "--resume goes on from it, --replace begins anew in its place",
                        "%s: is there already", out);
-    return sw_replace_check(out, NULL, err);
+    return sw_publish_begin(&publication, out, &choices, err);
 }

@@ -14,7 +14,10 @@
 sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, const char *out, bool replace,
                         sw_error *err);
 
-/* Whether sw_train_save() will be able to: to be asked before a long run. SW_E_ARGUMENT. */
+/*
+ * Whether sw_train_save() will be able to begin: to be asked before a long run, by the rank that writes. A
+ * partial folder is made and removed. SW_E_ARGUMENT: what is there stays; SW_E_IO: no folder can be made.
+ */
 sw_status sw_train_save_check(const char *out, bool replace, sw_error *err);
 
 /*

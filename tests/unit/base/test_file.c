@@ -210,6 +210,28 @@ static void a_failed_write_leaves_nothing_behind(void **state)
     assert_int_equal(sw_alloc_live(), before);
 }
 
+static void that_nothing_can_be_written_is_known_before(void **state)
+{
+    (void)state;
+    sw_error err = {0};
+    char expected[400];
+
+    assert_int_equal(sw_file_write_check(in_folder("new"), &err), SW_OK);
+    assert_int_equal(sw_file_write_check("/dev/null", &err), SW_OK);
+    assert_int_equal(sw_file_write_atomic(in_folder("old"), "old", 3, NULL), SW_OK);
+    assert_int_equal(sw_file_write_check(in_folder("old"), &err), SW_OK);
+    assert_content(in_folder("old"), "old");
+
+    const char *taken = in_folder("taken");
+    assert_int_equal(mkdir(taken, 0700), 0);
+    assert_int_equal(sw_file_write_check(taken, &err), SW_E_IO);
+    (void)snprintf(expected, sizeof expected, "%s: cannot replace it: Is a directory", taken);
+    assert_string_equal(err.what, expected);
+    assert_int_equal(sw_file_write_check(in_folder("no/such/folder"), &err), SW_E_IO);
+    assert_non_null(strstr(err.what, "cannot create: No such file or directory"));
+    assert_int_equal(n_files_in_folder(false), 2); /* old and taken */
+}
+
 static void a_left_over_temporary_name_is_no_obstacle(void **state)
 {
     (void)state;
@@ -241,6 +263,7 @@ int main(void)
         cmocka_unit_test_teardown(kinds_are_told_apart, empty_folder),
         cmocka_unit_test_teardown(a_device_is_written_to_and_stays_one, empty_folder),
         cmocka_unit_test_teardown(a_failed_write_leaves_nothing_behind, empty_folder),
+        cmocka_unit_test_teardown(that_nothing_can_be_written_is_known_before, empty_folder),
         cmocka_unit_test_teardown(a_left_over_temporary_name_is_no_obstacle, empty_folder),
         cmocka_unit_test(a_git_lfs_pointer_is_recognised),
     };

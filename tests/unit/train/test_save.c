@@ -121,6 +121,21 @@ static void an_output_is_exchanged_only_when_that_is_asked_for(void **state)
 }
 
 /* Every call that changes the disk fails once: the old checkpoint stays, and nothing else. */
+static void a_place_that_takes_no_checkpoint_is_known_before_the_run(void **state)
+{
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_train_save_check(scratch("saved"), false, &err), SW_OK);
+    assert_string_equal(scratch_list(""), "config.json model tokens.bin ");
+    assert_int_equal(sw_train_save_check(scratch("none/saved"), false, &err), SW_E_IO);
+    assert_non_null(strstr(err.what, "none/: cannot read the folder: No such file or directory"));
+    assert_int_equal(sw_train_save_check(scratch("model"), false, &err), SW_E_ARGUMENT);
+    assert_string_equal(err.help, "--resume goes on from it, --replace begins anew in its place");
+    assert_int_equal(sw_train_save_check(scratch("model"), true, &err), SW_OK);
+    assert_string_equal(scratch_list(""), "config.json model tokens.bin ");
+}
+
 static void an_interrupted_save_leaves_the_old_checkpoint(void **state)
 {
     static const char *const calls[] = {"create", "allocate", "write", "mkdir", "rename", "sync"};
@@ -296,6 +311,7 @@ int main(void)
         TEST(what_is_saved_is_a_checkpoint_for_every_tool),
         TEST(the_config_says_what_stands_beside_it),
         TEST(an_output_is_exchanged_only_when_that_is_asked_for),
+        TEST(a_place_that_takes_no_checkpoint_is_known_before_the_run),
         TEST(an_interrupted_save_leaves_the_old_checkpoint),
         TEST(lack_of_memory_never_leaves_half_a_checkpoint),
         TEST(only_the_same_run_goes_on),
