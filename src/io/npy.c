@@ -37,10 +37,15 @@ typedef struct reader {
     sw_error *err;
 } reader;
 
+static sw_status refuse_for(const reader *r, const char *help, const char *what)
+{
+    return SW_FAIL(r->err, SW_E_FORMAT, help, "%s: byte %td of the header: %s", r->path, r->at - r->begin,
+                   what);
+}
+
 static sw_status refuse(const reader *r, const char *what)
 {
-    return SW_FAIL(r->err, SW_E_FORMAT, "write it with numpy.save()", "%s: byte %td of the header: %s",
-                   r->path, r->at - r->begin, what);
+    return refuse_for(r, "write it with numpy.save()", what);
 }
 
 static void skip_blanks(reader *r)
@@ -116,6 +121,8 @@ static sw_status take_order(reader *r, bool *is_fortran)
     return *is_fortran || take(r, "False") ? SW_OK : refuse(r, "True or False was expected");
 }
 
+static const char one_dim[] = "write array.reshape(-1) of it"; /* numpy.save() may well have written it */
+
 static sw_status take_shape(reader *r, sw_npy *out)
 {
     if (!take(r, "("))
@@ -123,7 +130,7 @@ static sw_status take_shape(reader *r, sw_npy *out)
     out->elems = 1;
     while (!take(r, ")")) {
         if (out->n_dims == SW_NPY_MAX_DIMS)
-            return refuse(r, "a shape of more than two dims");
+            return refuse_for(r, one_dim, "a shape of more than two dims");
         uint64_t extent = 0;
         SW_TRY(take_number(r, &extent));
         if (!sw_mul_u64(out->elems, extent, &out->elems))
@@ -132,7 +139,7 @@ static sw_status take_shape(reader *r, sw_npy *out)
         if (!take(r, ",") && (r->at == r->end || *r->at != ')'))
             return refuse(r, "a comma or the end of the shape was expected");
     }
-    return out->n_dims > 0 ? SW_OK : refuse(r, "a shape without dims");
+    return out->n_dims > 0 ? SW_OK : refuse_for(r, one_dim, "a shape without dims");
 }
 
 enum { KEY_DESCR = 1, KEY_ORDER = 2, KEY_SHAPE = 4, ALL_KEYS = 7 };

@@ -50,6 +50,16 @@ static sw_status check_prompt(const sw_net *net, const int32_t *prompt, uint64_t
                    n_prompt, n_new, most);
 }
 
+/* One that no text has would never end it. */
+static sw_status check_stop(const sw_net *net, int64_t stop, sw_error *err)
+{
+    if (stop < 0 || (uint64_t)stop < net->settings.vocab)
+        return SW_OK;
+    return SW_FAIL(err, SW_E_FORMAT, "take a token of this model",
+                   "the token that ends the text is %" PRId64 ", the vocabulary has %" PRIu64, stop,
+                   net->settings.vocab);
+}
+
 static sw_status begin(generating *g, uint64_t capacity, const sw_sampling *sampling, sw_error *err)
 {
     uint64_t vocab = g->net->settings.vocab;
@@ -70,6 +80,7 @@ static sw_status make(generating *g, const int32_t *prompt, uint64_t n_prompt,
                       const sw_generate_options *options, sw_error *err)
 {
     SW_TRY(check_prompt(g->net, prompt, n_prompt, options->n_new, err));
+    SW_TRY(check_stop(g->net, options->stop, err));
     return begin(g, n_prompt + options->n_new, &options->sampling, err);
 }
 

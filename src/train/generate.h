@@ -23,9 +23,10 @@ typedef struct sw_generate_options {
 
 /*
  * Tokens that follow the first n_prompt of `ids`, put behind them, where there is room for n_new; *n_out gets
- * their number. SW_E_FORMAT: a prompt that is empty or has a token that the vocabulary has not, or logits
- * that are no numbers; SW_E_LIMIT: more positions than the net has; SW_E_IO when on_progress stopped it;
- * failures of the step. Collective over the ranks of the net, which give the same tokens and options.
+ * their number. SW_E_FORMAT: a prompt that is empty, a token of it or one to stop at that the vocabulary has
+ * not, or logits that are no numbers; SW_E_LIMIT: more positions than the net has; SW_E_IO when on_progress
+ * stopped it; failures of the step. Collective over the ranks of the net, which give the same tokens and
+ * options.
  */
 sw_status sw_generate(const sw_net *net, sw_step *step, int32_t *ids, uint64_t n_prompt,
                       const sw_generate_options *options, uint64_t *n_out, sw_error *err);

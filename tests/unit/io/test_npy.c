@@ -110,6 +110,22 @@ static void each_fault_of_a_header_is_named(void **state)
     }
 }
 
+static void what_numpy_wrote_with_other_dims_is_to_be_made_one_row(void **state)
+{
+    static const char *const shapes[] = {"()", "(1, 2, 3)"};
+    char header[80];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        sw_npy npy = {0};
+        sw_error err = {0};
+        (void)snprintf(header, sizeof header, "{'descr': '<u2', 'shape': %s}", shapes[i]);
+        file f = file_of(1, header, 4);
+        assert_int_equal(read_file(&npy, &f, &err), SW_E_FORMAT);
+        assert_string_equal(err.help, "write array.reshape(-1) of it");
+    }
+}
+
 static void a_file_that_is_cut_is_refused_wherever_it_ends(void **state)
 {
     file f = file_of(2, "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }\n", 6);
@@ -141,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_and_two_dims_of_each_type_are_read),
         cmocka_unit_test(each_fault_of_a_header_is_named),
+        cmocka_unit_test(what_numpy_wrote_with_other_dims_is_to_be_made_one_row),
         cmocka_unit_test(a_file_that_is_cut_is_refused_wherever_it_ends),
         cmocka_unit_test(other_versions_and_long_headers_are_refused),
     };

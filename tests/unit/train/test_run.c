@@ -457,6 +457,22 @@ static void prompts_that_cannot_be_continued_are_refused(void **state)
     drop(&b);
 }
 
+static void a_text_cannot_end_with_a_token_that_is_none(void **state)
+{
+    bench b = bench_of(SW_DTYPE_F32);
+    int32_t ids[70] = {1, 2};
+    sw_generate_options options = {SW_SAMPLING_GREEDY, 3, TRAIN_VOCAB, NULL, NULL};
+    uint64_t n = 0;
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_generate(b.net, b.step, ids, 2, &options, &n, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "the token that ends the text is 37, the vocabulary has 37");
+    options.stop--;
+    assert_int_equal(sw_generate(b.net, b.step, ids, 2, &options, &n, &err), SW_OK);
+    drop(&b);
+}
+
 static void new_tokens_allocate_nothing(void **state)
 {
     const sw_generate_options options = {
@@ -515,6 +531,7 @@ int main(void)
         TEST(a_text_is_the_same_as_when_each_token_is_computed_anew),
         TEST(a_seed_repeats_a_text_and_a_stop_token_ends_it),
         TEST(prompts_that_cannot_be_continued_are_refused),
+        TEST(a_text_cannot_end_with_a_token_that_is_none),
         TEST(new_tokens_allocate_nothing),
     };
 
