@@ -193,22 +193,38 @@ void sw_net_destroy(sw_net *net)
 
 /* ---- memory ---- */
 
-static sw_status allocate(sw_net *net, sw_parameter *p, bool trains, sw_error *err)
+static sw_status allocate(const sw_net *net, sw_parameter *p, sw_error *err)
 {
-    size_t bytes = 0;
     sw_status status = sw_tensor_create(&p->tensor, net->memory, p->dtype, p->n_dims, p->dims, NULL, err);
 
-    if (status == SW_OK && trains && !p->is_frozen) {
-        bytes = (size_t)sw_tensor_elems(p->tensor) * sw_elem_bytes(sw_gradient_dtype(p->dtype));
-        void *gradient = sw_stack_take(net->memory, bytes);
-        if (gradient == NULL)
-            status = SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for a gradient of %zu bytes", bytes);
-        else
-            sw_tensor_lend_gradient(p->tensor, gradient);
-    }
     if (status != SW_OK)
         sw_error_context(err, "%s", p->fqn);
     return status;
+}
+
+static sw_status allocate_gradient(const sw_net *net, const sw_parameter *p, sw_error *err)
+{
+    size_t bytes = (size_t)sw_tensor_elems(p->tensor) * sw_elem_bytes(sw_gradient_dtype(p->dtype));
+    void *gradient = p->is_frozen ? NULL : sw_stack_take(net->memory, bytes);
+
+    if (p->is_frozen)
+        return SW_OK;
+    if (gradient == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory for a gradient of %zu bytes", p->fqn, bytes);
+    sw_tensor_lend_gradient(p->tensor, gradient);
+    return SW_OK;
+}
+
+/* Behind all values: what is loaded lies together, and no page of gradients is made for it. */
+static sw_status allocate_gradients(const sw_net *net, sw_error *err)
+{
+    for (uint32_t i = 0; i < net->n_stacks; i++)
+        SW_TRY(allocate_gradient(net, &net->stacks[i], err));
+    for (uint32_t i = 0; i < net->n_parameters; i++) {
+        if (net->parameters[i].stack == NULL)
+            SW_TRY(allocate_gradient(net, &net->parameters[i], err));
+    }
+    return SW_OK;
 }
 
 /* One expert's parameter is a view of the stack; an empty one for an expert that is elsewhere. */
@@ -239,11 +255,13 @@ sw_status sw_net_allocate(sw_net *net, bool trains, sw_error *err)
                            net->parameters[i].fqn);
     }
     for (uint32_t i = 0; i < net->n_stacks; i++)
-        SW_TRY(allocate(net, &net->stacks[i], trains, err));
+        SW_TRY(allocate(net, &net->stacks[i], err));
     for (uint32_t i = 0; i < net->n_parameters; i++) {
         sw_parameter *p = &net->parameters[i];
-        SW_TRY(p->stack == NULL ? allocate(net, p, trains, err) : view_of_stack(net, p, err));
+        SW_TRY(p->stack == NULL ? allocate(net, p, err) : view_of_stack(net, p, err));
     }
+    if (trains)
+        SW_TRY(allocate_gradients(net, err));
     for (uint32_t i = 0; i < net->n_modules; i++) {
         const sw_module *module = &net->modules[i];
         if (module->class->validate_materialized != NULL)
