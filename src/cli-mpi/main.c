@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 {
     int rank = 0;
     int provided = 0;
+    char whose[32];
 
     /* Kernels have threads of their own, which never communicate. MPI ends the job itself when this fails. */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
@@ -36,6 +37,8 @@ int main(int argc, char **argv)
     FILE *out = rank == 0 ? stdout : NULL;
     FILE *messages = rank == 0 ? stderr : NULL;
     sw_interrupt_ignore_file_limit();
+    (void)snprintf(whose, sizeof whose, "rank %d: ", rank);
+    sw_interrupt_say_lost_memory(whose);
     int status = (int)set_fault(messages);
     MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     int exit_status =

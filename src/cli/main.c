@@ -27,6 +27,7 @@ int main(int argc, char **argv)
     if (status != SW_OK)
         return sw_status_exit(status);
     sw_interrupt_ignore_file_limit();
+    sw_interrupt_say_lost_memory("");
     int exit_status = sw_program_main(argc, argv, stdout, stderr);
     sw_interrupt_follow();
     return exit_status;

@@ -3,9 +3,11 @@
 
 #include "command_line.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +73,47 @@ static void a_signal_at_any_call_leaves_a_whole_plan_file_and_nothing_beside_it(
     }
 }
 
+/* Reads a page of a file that is cut short after it was mapped, in a process whose messages go to a file. */
+_Noreturn static void read_lost_page(const char *path)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    int fd = open(path, O_RDWR);
+    int messages = open(scratch("messages"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const volatile char *bytes = mmap(NULL, (size_t)page, PROT_READ, MAP_PRIVATE, fd, 0);
+
+    if (bytes == MAP_FAILED || dup2(messages, STDERR_FILENO) < 0 || ftruncate(fd, 0) != 0)
+        _exit(100);
+    sw_interrupt_say_lost_memory("rank 3: ");
+    _exit(bytes[0] == 'x' ? 101 : 102);
+}
+
+static void a_file_cut_short_while_it_is_read_ends_with_a_message(void **state)
+{
+    int status = 0;
+
+    (void)state;
+    scratch_text("tokens", "x", false);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        read_lost_page(scratch("tokens"));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3);
+    sw_buffer said = scratch_read("messages");
+    assert_string_equal(
+        sw_buffer_text(&said),
+        "shardwright: rank 3: memory of a mapped file cannot be had: a file that is read was cut short, or "
+        "its "
+        "disk fails\n"
+        "help: nothing may write to inputs meanwhile; look at the disk, of several ranks at the room of "
+        "/dev/shm too\n");
+    sw_buffer_clear(&said);
+    scratch_remove("tokens");
+    scratch_remove("messages");
+}
+
 static void signals_end_the_process_again_when_the_file_is_written(void **state)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -91,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ONE(a_signal_at_any_call_leaves_a_whole_plan_file_and_nothing_beside_it),
+        ONE(a_file_cut_short_while_it_is_read_ends_with_a_message),
         ONE(signals_end_the_process_again_when_the_file_is_written),
     };
 
