@@ -49,8 +49,8 @@ SW_API uint32_t sw_comm_rank(const sw_comm *comm);
 
 /**
  * One outcome for all ranks of a call that may have failed on some: each brings its own, all get the failure
- * of the lowest rank that failed, with its account in `err`, or SW_OK. Not for a call in which ranks meet: one
- * that failed there alone would wait for those that wait for it.
+ * of the lowest rank that failed, with its account in `err`, or SW_OK. Not for a call in which ranks meet:
+ * one that failed there alone would wait for those that wait for it.
  *
  * @param     mine  outcome of this rank
  * @param[in,out] err  its account, when it failed; may be NULL

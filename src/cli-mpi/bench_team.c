@@ -9,6 +9,7 @@
 #include "apply/gradients.h"
 #include "base/status.h"
 #include "comm/agree.h"
+#include "comm/fatal.h"
 #include "train/initial.h"
 
 enum { BUCKET_BYTES = 4 << 20 };
@@ -154,5 +155,7 @@ sw_status sw_team_step(sw_team *team, sw_error *err)
     sw_status status = run_step(team, err);
 
     team->seconds += MPI_Wtime() - begin;
+    if (status != SW_OK && team->comm != NULL && sw_mesh_ranks(team->mesh) > 1 && !sw_is_agreed(status, err))
+        sw_fatal("%s", err->what); /* the others wait for it in a collective */
     return status;
 }

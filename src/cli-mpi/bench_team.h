@@ -61,7 +61,7 @@ void sw_team_rest(MPI_Comm job);
 
 bool sw_team_is_here(const sw_team *team);
 
-/* Forward, backward and the sums of gradients of 512 tokens. */
+/* Forward, backward and the sums of gradients of 512 tokens. A rank that fails alone ends the job. */
 sw_status sw_team_step(sw_team *team, sw_error *err);
 
 #endif
