@@ -130,9 +130,6 @@ sw_status sw_running_describe(sw_running *r, const char *path, bool forces, sw_e
 /* The tokens of --tokens or --text, one of which must be given. */
 sw_status sw_running_tokens(sw_running *r, sw_error *err);
 
-/* The outcome of what each rank did alone. */
-sw_status sw_running_agree(const sw_running *r, sw_status mine, sw_error *err);
-
 /* Is this the rank that writes files? */
 bool sw_running_is_first(const sw_running *r);
 
