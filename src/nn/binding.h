@@ -8,7 +8,7 @@
 sw_status sw_net_bind(sw_net *net, const sw_model *model, const sw_net_options *options, sw_error *err);
 
 /* net->modules and those of each layer; slots are filled. */
-sw_status sw_net_build_modules(sw_net *net, sw_error *err);
+sw_status sw_net_build_modules(sw_net *net, const sw_family *family, sw_error *err);
 
 /* `format` in the net's arena. */
 sw_status sw_net_text(const sw_net *net, const char **out, sw_error *err, const char *format, ...)

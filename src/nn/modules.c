@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/tied_name.h"
 #include "nn/classes.h"
 
 enum { A_LAYER = 9, AROUND = 8 }; /* modules of a layer, at most, and of the rest */
@@ -33,6 +34,7 @@ static const kind mlp_kinds[] = {
 
 typedef struct building {
     sw_net *net;
+    const sw_family *family;
     sw_error *err;
 } building;
 
@@ -160,33 +162,49 @@ static sw_status add_layer(building *b, uint32_t i)
     return add_single(b, &sw_class_norm, l, SW_SLOT_MLP_OUT_NORM, name, &layer->mlp_out_norm);
 }
 
+/* The module of the embedding, or of the head, that is not stored: as a plan names it. */
+static sw_status tied_name(const building *b, sw_role missing, const sw_parameter *stored, const char **out)
+{
+    const char *weight = NULL;
+
+    SW_TRY(parent_name(b, stored->fqn, 1, out));
+    weight = sw_tied_name(b->net->arena, b->family, missing, *out, strlen(*out));
+    if (weight == NULL)
+        return sw_arena_fail(b->net->arena, "the names of a net", b->err);
+    return parent_name(b, weight, 1, out);
+}
+
 /* A table that is stored as the head is still looked up under its own name. */
 static sw_status add_embedding(building *b)
 {
     const sw_decoder *decoder = b->net->settings.decoder;
     const sw_parameter *weight = b->net->held[SW_SLOT_TOKENS].weight;
+    const char *fqn = NULL;
     bool is_bias = false;
 
     if (weight == NULL || sw_decoder_slot(decoder, weight->row->name, &is_bias) == SW_SLOT_TOKENS)
         return add_single(b, &sw_class_embedding, -1, SW_SLOT_TOKENS, "", &b->net->embedding);
-    return add(b, &sw_class_embedding, usual_name(decoder, SW_SLOT_TOKENS), -1, SW_SLOT_TOKENS,
-               &b->net->embedding);
+    SW_TRY(tied_name(b, SW_ROLE_EMBED, weight, &fqn));
+    return add(b, &sw_class_embedding, fqn, -1, SW_SLOT_TOKENS, &b->net->embedding);
 }
 
 /* A tied head is a module too: a plan names it. */
 static sw_status add_head(building *b)
 {
     const sw_parameter *weight = b->net->held[SW_SLOT_HEAD].weight;
+    const sw_parameter *tokens = b->net->held[SW_SLOT_TOKENS].weight;
     const char *fqn = usual_name(b->net->settings.decoder, SW_SLOT_HEAD);
 
     if (weight != NULL)
         SW_TRY(parent_name(b, weight->fqn, 1, &fqn));
+    else if (tokens != NULL)
+        SW_TRY(tied_name(b, SW_ROLE_LM_HEAD, tokens, &fqn));
     return add(b, &sw_class_head, fqn, -1, SW_SLOT_HEAD, &b->net->head);
 }
 
-sw_status sw_net_build_modules(sw_net *net, sw_error *err)
+sw_status sw_net_build_modules(sw_net *net, const sw_family *family, sw_error *err)
 {
-    building b = {net, err};
+    building b = {net, family, err};
     size_t n = (size_t)net->n_layers * A_LAYER + AROUND;
 
     net->modules = sw_arena_zero(net->arena, n, sizeof *net->modules);

@@ -156,7 +156,7 @@ static sw_status make(sw_net *net, const sw_model *model, const sw_net_options *
     SW_TRY(check_table(net, err));
     SW_TRY(make_rotary(net, &model->config, err));
     SW_TRY(make_slopes(net, err));
-    return sw_net_build_modules(net, err);
+    return sw_net_build_modules(net, model->family, err);
 }
 
 sw_status sw_net_create(sw_net **out, const sw_model *model, const sw_net_options *options, sw_error *err)

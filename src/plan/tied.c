@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/tied_name.h"
 #include "plan/classify.h"
 #include "plan/derive.h"
 #include "plan/fault.h"
@@ -38,33 +39,9 @@ static sw_spec *find_main(const sw_plan *plan, sw_boundary_type type)
     return NULL;
 }
 
-/* The family's name for the missing one, with the prefix that the other one has in this checkpoint. */
-static const char *missing_name(sw_plan *plan, sw_role role, const sw_spec *present, sw_role present_role)
+static const char *missing_name(sw_plan *plan, sw_role role, const sw_spec *present)
 {
-    const char *wanted = role == SW_ROLE_LM_HEAD ? "lm_head.weight" : "model.embed_tokens.weight";
-    const char *other = NULL;
-    const sw_family *family = plan->model->family;
-
-    for (const sw_family_block *b = family == NULL ? NULL : family->blocks; b != NULL && *b != NULL; b++) {
-        for (const sw_family_row *r = *b; r->name != NULL; r++) {
-            if (strchr(r->name, '#') != NULL)
-                continue;
-            if (r->role == role && strstr(r->name, ".weight") != NULL)
-                wanted = r->name;
-            if (r->role == present_role && strstr(r->name, ".weight") != NULL)
-                other = r->name;
-        }
-    }
-    size_t other_length = other == NULL ? 0 : strlen(other) - strlen(".weight");
-    const char *prefix = "";
-    size_t prefix_length = 0;
-    if (other != NULL && present->fqn_length > other_length &&
-        present->fqn[present->fqn_length - other_length - 1] == '.' &&
-        memcmp(present->fqn + present->fqn_length - other_length, other, other_length) == 0) {
-        prefix = present->fqn;
-        prefix_length = present->fqn_length - other_length;
-    }
-    return sw_arena_format(plan->arena, "%.*s%s", (int)prefix_length, prefix, wanted);
+    return sw_tied_name(plan->arena, plan->model->family, role, present->fqn, present->fqn_length);
 }
 
 static sw_status add_alias(sw_plan *plan, const char *weight, sw_boundary_type type, sw_error *err)
@@ -174,9 +151,9 @@ static sw_status tie_ends(sw_plan *plan, sw_error *err)
         (head == NULL && !sw_has_language_head(plan)))
         return SW_OK;
     const char *embed_weight =
-        embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head, SW_ROLE_LM_HEAD);
+        embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head);
     const char *head_weight =
-        head != NULL ? weight_of(plan, head) : missing_name(plan, SW_ROLE_LM_HEAD, embed, SW_ROLE_EMBED);
+        head != NULL ? weight_of(plan, head) : missing_name(plan, SW_ROLE_LM_HEAD, embed);
     if (embed_weight == NULL || head_weight == NULL)
         return SW_OK;
     if (embed == NULL) {
