@@ -18,7 +18,7 @@ static const sw_option options[] = {
     [OPT_TEXT]          = SW_OPTION_TEXT,
     [OPT_TOKEN_TYPE]    = SW_OPTION_TOKEN_TYPE,
     [OPT_SEQ_LEN]       = { "seq-len", 0, "N", "tokens of a sequence; the model's positions, at most 2048" },
-    [OPT_DTYPE]         = { "dtype",   0, "TYPE", "f32, f64, or bf16: short weights stay as they are stored" },
+    [OPT_DTYPE]         = { "dtype",   0, "TYPE", "f32, f64, or bf16: weights in BF16 stay as they are stored" },
     SW_RANKS_OPTIONS,
     { 0 },
 };

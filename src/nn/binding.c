@@ -114,8 +114,8 @@ static bool stores(const binding *b, sw_slot slot)
     return false;
 }
 
-/* Matrices that a product or a lookup reads, which may be in a short float. Routers choose in full precision.
- */
+/* Matrices that a product or a lookup reads, which may be in BF16; there are no products with F16. Routers
+ * choose in full precision. */
 static bool may_be_short(const sw_parameter *p)
 {
     return p->n_dims >= 2 && !p->is_bias && p->row->role != SW_ROLE_NORM && p->slot != SW_SLOT_ROUTER;
@@ -123,12 +123,10 @@ static bool may_be_short(const sw_parameter *p)
 
 static sw_dtype dtype_of(const binding *b, const sw_parameter *p)
 {
-    bool is_short = p->stored == SW_DTYPE_BF16 || p->stored == SW_DTYPE_F16;
     sw_dtype activations = b->net->settings.dtype;
+    bool is_kept = b->options->keeps_short && p->stored == SW_DTYPE_BF16 && activations == SW_DTYPE_F32;
 
-    return b->options->keeps_short && is_short && may_be_short(p) && activations == SW_DTYPE_F32
-               ? p->stored
-               : activations;
+    return is_kept && may_be_short(p) ? SW_DTYPE_BF16 : activations;
 }
 
 static bool is_a_number_type(sw_dtype dtype)

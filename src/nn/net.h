@@ -18,7 +18,7 @@ enum { SW_NET_USUAL_POSITIONS = 131072 };
 
 typedef struct sw_net_options {
     sw_dtype dtype;       /* of activations: F32 (0 too) or F64 */
-    bool keeps_short;     /* matrices that the checkpoint has in BF16 or F16 stay so; with F32 only */
+    bool keeps_short;     /* matrices that the checkpoint has in BF16 stay so; with F32 only */
     uint64_t n_positions; /* that will be used; 0: those of the config, at most SW_NET_USUAL_POSITIONS */
     /* Gets each tensor that is missing, extra or misshapen, a line each; may be NULL. */
     void (*on_tensor)(void *context, const char *line);
