@@ -47,6 +47,10 @@ static const sw_slot_name slots[] = {
     {"mlp.dense_4h_to_h",              SW_SLOT_DOWN      },
     {NULL,                             SW_SLOT_NONE      },
 };
+static const sw_setting_spelling setting_spellings[] = {
+    {"apply_residual_connection_post_layernorm", SW_SET_RESIDUAL_OF_NORM},
+    {NULL,                                       SW_SET_NONE            },
+};
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_ACTIVATION, 0,    "gelu_pytorch_tanh"},
     {SW_SET_NORM_EPS,   1e-5, NULL               },
@@ -54,7 +58,12 @@ static const sw_setting_default setting_defaults[] = {
     {SW_SET_NONE,       0,    NULL               },
 };
 static const sw_decoder decoder = {
-    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .is_activation_kept = true};
+    .slots = slots,
+    .spellings = setting_spellings,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .is_activation_kept = true,
+};
 
 const sw_family sw_family_bloom = {
     .name = "bloom",

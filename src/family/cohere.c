@@ -22,6 +22,12 @@ static const char *const architectures[] = {"CohereForCausalLM", "CohereModel", 
 static const char *const model_types[] = {"cohere", NULL};
 static const sw_family_block blocks[] = {sw_block_embed, rows, sw_block_final_norm, sw_block_lm_head, NULL};
 
+static const sw_default defaults[] = {
+    {SW_ATTR_TIED,      "1"   },
+    {SW_ATTR_POSITIONS, "8192"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_setting_spelling setting_spellings[] = {
     {"logit_scale", SW_SET_LOGIT_SCALE},
     {NULL,          SW_SET_NONE       },
@@ -45,6 +51,6 @@ const sw_family sw_family_cohere = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
-    .defaults = sw_defaults_tied,
+    .defaults = defaults,
     .decoder = &decoder,
 };

@@ -81,8 +81,9 @@ typedef enum sw_norm_kind {
 typedef enum sw_window_rule {
     SW_WINDOW_NEVER = 0,
     SW_WINDOW_ALL,
-    SW_WINDOW_EVEN, /* every other layer, from the first */
-    SW_WINDOW_LATE, /* from SW_SET_FULL_LAYERS on */
+    SW_WINDOW_EVEN,     /* every other layer, from the first */
+    SW_WINDOW_UNTURNED, /* those without rotary embedding */
+    SW_WINDOW_LATE,     /* from SW_SET_FULL_LAYERS on */
 } sw_window_rule;
 
 /* Use designated initialisers: fields may be added. */

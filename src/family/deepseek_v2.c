@@ -30,6 +30,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_SHARED_EXPERTS, "2"   },
+    {SW_ATTR_POSITIONS,      "2048"},
+    {SW_ATTR_NONE,           NULL  },
+};
+
 static const sw_decoder decoder = {.has_rotary = true, .is_interleaved = true};
 
 const sw_family sw_family_deepseek_v2 = {
@@ -37,5 +43,6 @@ const sw_family sw_family_deepseek_v2 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

@@ -36,11 +36,22 @@ static const sw_family_block blocks[] = {
     sw_block_mtp,   sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_EXPERTS_PER_TOKEN, "8"   },
+    {SW_ATTR_FIRST_DENSE,       "3"   },
+    {SW_ATTR_SHARED_EXPERTS,    "1"   },
+    {SW_ATTR_POSITIONS,         "4096"},
+    {SW_ATTR_NONE,              NULL  },
+};
+
 static const sw_setting_default setting_defaults[] = {
-    {SW_SET_ROUTER_SCORES,     0, "sigmoid" },
-    {SW_SET_ROUTER_METHOD,     0, "noaux_tc"},
-    {SW_SET_ROUTER_NORMALISES, 1, NULL      },
-    {SW_SET_NONE,              0, NULL      },
+    {SW_SET_ROUTER_SCORES,      0,   "sigmoid" },
+    {SW_SET_ROUTER_METHOD,      0,   "noaux_tc"},
+    {SW_SET_ROUTER_NORMALISES,  1,   NULL      },
+    {SW_SET_ROUTER_GROUPS,      8,   NULL      },
+    {SW_SET_ROUTER_GROUPS_KEPT, 4,   NULL      },
+    {SW_SET_ROUTED_SCALE,       2.5, NULL      },
+    {SW_SET_NONE,               0,   NULL      },
 };
 
 static const sw_decoder decoder = {
@@ -54,6 +65,7 @@ const sw_family sw_family_deepseek_v3 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .layer_counts = layer_counts,
     .decoder = &decoder,
 };

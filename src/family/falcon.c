@@ -57,6 +57,7 @@ static const sw_default defaults[] = {
     {SW_ATTR_TIED,           "1"            },
     {SW_ATTR_NEW_DECODER,    "0"            },
     {SW_ATTR_PARALLEL_NORMS, "2*new_decoder"},
+    {SW_ATTR_POSITIONS,      "2048"         },
     {SW_ATTR_NONE,           NULL           },
 };
 

@@ -9,9 +9,10 @@ static const char *const architectures[] = {"GemmaForCausalLM", NULL};
 static const char *const model_types[] = {"gemma", NULL};
 
 static const sw_default defaults[] = {
-    {SW_ATTR_HEAD_DIM, "256"},
-    {SW_ATTR_TIED,     "1"  },
-    {SW_ATTR_NONE,     NULL }
+    {SW_ATTR_HEAD_DIM,  "256" },
+    {SW_ATTR_TIED,      "1"   },
+    {SW_ATTR_POSITIONS, "8192"},
+    {SW_ATTR_NONE,      NULL  },
 };
 
 static const sw_family_block blocks[] = {
@@ -24,7 +25,7 @@ static const sw_family_block blocks[] = {
     NULL,
 };
 
-/* Of two keys the later one counts; the class computes the approximation by tanh in any case. */
+/* hidden_activation, which later configs have too, is not asked. */
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_ACTIVATION, 0, "gelu_pytorch_tanh"},
     {SW_SET_NONE,       0, NULL               },
@@ -33,7 +34,6 @@ static const sw_decoder decoder = {
     .has_rotary = true,
     .norm_offset = 1,
     .scales_embedding = true,
-    .is_activation_kept = true,
     .defaults = setting_defaults,
 };
 

@@ -9,9 +9,11 @@ static const char *const architectures[] = {"Gemma2ForCausalLM", NULL};
 static const char *const model_types[] = {"gemma2", NULL};
 
 static const sw_default defaults[] = {
-    {SW_ATTR_HEAD_DIM, "256"},
-    {SW_ATTR_TIED,     "1"  },
-    {SW_ATTR_NONE,     NULL }
+    {SW_ATTR_HEAD_DIM,  "256" },
+    {SW_ATTR_TIED,      "1"   },
+    {SW_ATTR_WINDOW,    "4096"},
+    {SW_ATTR_POSITIONS, "8192"},
+    {SW_ATTR_NONE,      NULL  },
 };
 
 static const sw_family_block blocks[] = {

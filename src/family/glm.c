@@ -18,6 +18,13 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_ATTENTION_BIAS, "1"     },
+    {SW_ATTR_HEAD_DIM,       "128"   },
+    {SW_ATTR_POSITIONS,      "131072"},
+    {SW_ATTR_NONE,           NULL    },
+};
+
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_NORM_EPS,    1.5625e-7, NULL},
     {SW_SET_ROTARY_PART, 0.5,       NULL},
@@ -30,5 +37,6 @@ const sw_family sw_family_glm = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

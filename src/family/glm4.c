@@ -20,6 +20,13 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_ATTENTION_BIAS, "1"     },
+    {SW_ATTR_HEAD_DIM,       "128"   },
+    {SW_ATTR_POSITIONS,      "131072"},
+    {SW_ATTR_NONE,           NULL    },
+};
+
 static const sw_slot_name slots[] = {
     {"post_self_attn_layernorm", SW_SLOT_ATTENTION_OUT_NORM},
     {"post_mlp_layernorm",       SW_SLOT_MLP_OUT_NORM      },
@@ -38,5 +45,6 @@ const sw_family sw_family_glm4 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

@@ -36,6 +36,7 @@ static const sw_family_block blocks[] = {rows, NULL};
 static const sw_default defaults[] = {
     {SW_ATTR_INTERMEDIATE, "4*hidden"},
     {SW_ATTR_TIED,         "1"       },
+    {SW_ATTR_POSITIONS,    "1024"    },
     {SW_ATTR_NONE,         NULL      },
 };
 

@@ -41,6 +41,7 @@ static const sw_default defaults[] = {
     {SW_ATTR_KV_HEADS,     "1 + (heads - 1) * !multi_query"},
     {SW_ATTR_INTERMEDIATE, "4*hidden"                      },
     {SW_ATTR_TIED,         "1"                             },
+    {SW_ATTR_POSITIONS,    "1024"                          },
     {SW_ATTR_NONE,         NULL                            },
 };
 

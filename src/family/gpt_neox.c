@@ -34,8 +34,9 @@ static const char *const architectures[] = {"GPTNeoXForCausalLM", "GPTNeoXModel"
 static const char *const model_types[] = {"gpt_neox", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 static const sw_default defaults[] = {
-    {SW_ATTR_ATTENTION_BIAS, "1" },
-    {SW_ATTR_NONE,           NULL},
+    {SW_ATTR_ATTENTION_BIAS, "1"   },
+    {SW_ATTR_POSITIONS,      "2048"},
+    {SW_ATTR_NONE,           NULL  },
 };
 
 static const sw_slot_name slots[] = {
@@ -48,6 +49,12 @@ static const sw_slot_name slots[] = {
     {"mlp.dense_4h_to_h",         SW_SLOT_DOWN      },
     {NULL,                        SW_SLOT_NONE      },
 };
+/* The class has its own words for these; the usual ones, which it writes too, count only without them. */
+static const sw_setting_spelling setting_spellings[] = {
+    {"rotary_emb_base", SW_SET_ROPE_THETA },
+    {"rotary_pct",      SW_SET_ROTARY_PART},
+    {NULL,              SW_SET_NONE       },
+};
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_ACTIVATION,  0,    "gelu"},
     {SW_SET_NORM_EPS,    1e-5, NULL  },
@@ -56,7 +63,12 @@ static const sw_setting_default setting_defaults[] = {
     {SW_SET_NONE,        0,    NULL  },
 };
 static const sw_decoder decoder = {
-    .slots = slots, .defaults = setting_defaults, .norm = SW_NORM_LAYER, .has_rotary = true};
+    .slots = slots,
+    .spellings = setting_spellings,
+    .defaults = setting_defaults,
+    .norm = SW_NORM_LAYER,
+    .has_rotary = true,
+};
 
 const sw_family sw_family_gpt_neox = {
     .name = "gpt_neox",

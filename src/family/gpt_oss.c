@@ -45,8 +45,12 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 static const sw_default defaults[] = {
-    {SW_ATTR_ATTENTION_BIAS, "1" },
-    {SW_ATTR_NONE,           NULL},
+    {SW_ATTR_ATTENTION_BIAS,    "1"     },
+    {SW_ATTR_EXPERTS_PER_TOKEN, "4"     },
+    {SW_ATTR_HEAD_DIM,          "64"    },
+    {SW_ATTR_WINDOW,            "128"   },
+    {SW_ATTR_POSITIONS,         "131072"},
+    {SW_ATTR_NONE,              NULL    },
 };
 
 static const sw_slot_name slots[] = {
@@ -63,6 +67,7 @@ static const sw_setting_default setting_defaults[] = {
     {SW_SET_ROUTER_SCORES, 0,      "softmax_of_chosen"},
     {SW_SET_GLU_LIMIT,     7,      NULL               },
     {SW_SET_ROPE_THETA,    150000, NULL               },
+    {SW_SET_NORM_EPS,      1e-5,   NULL               },
     {SW_SET_NONE,          0,      NULL               },
 };
 

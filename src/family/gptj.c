@@ -32,6 +32,7 @@ static const char *const model_types[] = {"gptj", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 static const sw_default defaults[] = {
     {SW_ATTR_INTERMEDIATE, "4*hidden"},
+    {SW_ATTR_POSITIONS,    "2048"    },
     {SW_ATTR_NONE,         NULL      },
 };
 

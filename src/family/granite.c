@@ -17,6 +17,11 @@ static const sw_family_block blocks[] = {
     NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_setting_spelling setting_spellings[] = {
     {"embedding_multiplier", SW_SET_EMBED_SCALE    },
     {"residual_multiplier",  SW_SET_RESIDUAL_SCALE },
@@ -36,5 +41,6 @@ const sw_family sw_family_granite = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

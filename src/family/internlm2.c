@@ -31,6 +31,11 @@ static const char *const architectures[] = {"InternLM2ForCausalLM", "InternLM2Mo
 static const char *const model_types[] = {"internlm2", NULL};
 static const sw_family_block blocks[] = {rows, NULL};
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_slot_name slots[] = {
     {"model.tok_embeddings", SW_SLOT_TOKENS        },
     {"output",               SW_SLOT_HEAD          },
@@ -50,5 +55,6 @@ const sw_family sw_family_internlm2 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

@@ -23,6 +23,11 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_decoder decoder = {.has_rotary = true};
 
 const sw_family sw_family_llama = {
@@ -30,6 +35,7 @@ const sw_family sw_family_llama = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .class_sizes = class_sizes,
     .decoder = &decoder,
 };

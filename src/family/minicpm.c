@@ -13,6 +13,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_TIED,      "1"   },
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_setting_spelling setting_spellings[] = {
     {"scale_emb",      SW_SET_EMBED_SCALE},
     {"scale_depth",    SW_SET_DEPTH_SCALE},
@@ -26,6 +32,6 @@ const sw_family sw_family_minicpm = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
-    .defaults = sw_defaults_tied,
+    .defaults = defaults,
     .decoder = &decoder,
 };

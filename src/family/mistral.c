@@ -24,6 +24,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_WINDOW,    "4096"  },
+    {SW_ATTR_POSITIONS, "131072"},
+    {SW_ATTR_NONE,      NULL    },
+};
+
 static const sw_decoder decoder = {.has_rotary = true, .window = SW_WINDOW_ALL};
 
 const sw_family sw_family_mistral = {
@@ -31,6 +37,7 @@ const sw_family sw_family_mistral = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .class_sizes = class_sizes,
     .decoder = &decoder,
 };

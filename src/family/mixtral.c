@@ -26,10 +26,18 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_EXPERTS_PER_TOKEN, "2"     },
+    {SW_ATTR_POSITIONS,         "131072"},
+    {SW_ATTR_NONE,              NULL    },
+};
+
 /* The weights of a token's experts always sum to 1. */
 static const sw_setting_default setting_defaults[] = {
-    {SW_SET_ROUTER_NORMALISES, 1, NULL},
-    {SW_SET_NONE,              0, NULL},
+    {SW_SET_ROUTER_NORMALISES, 1,       NULL},
+    {SW_SET_ROPE_THETA,        1000000, NULL},
+    {SW_SET_NORM_EPS,          1e-5,    NULL},
+    {SW_SET_NONE,              0,       NULL},
 };
 
 static const sw_slot_name slots[] = {
@@ -59,5 +67,6 @@ const sw_family sw_family_mixtral = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

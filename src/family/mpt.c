@@ -54,6 +54,7 @@ static const sw_default defaults[] = {
     {SW_ATTR_MIXER_EXPAND, "4"            },
     {SW_ATTR_INTERMEDIATE, "expand*hidden"},
     {SW_ATTR_TIED,         "1"            },
+    {SW_ATTR_POSITIONS,    "2048"         },
     {SW_ATTR_NONE,         NULL           },
 };
 static const sw_default forced[] = {

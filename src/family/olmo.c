@@ -12,6 +12,11 @@ static const sw_family_block blocks[] = {
     sw_block_embed, sw_block_attention, sw_block_rotary, sw_block_gated_mlp, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_NORM_EPS, 1e-5, NULL},
     {SW_SET_NONE,     0,    NULL},
@@ -24,5 +29,6 @@ const sw_family sw_family_olmo = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

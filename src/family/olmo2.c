@@ -13,6 +13,11 @@ static const sw_family_block blocks[] = {
     sw_block_post_norms, sw_block_final_norm, sw_block_lm_head,      NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_slot_name slots[] = {
     {"post_attention_layernorm",   SW_SLOT_ATTENTION_OUT_NORM},
     {"post_feedforward_layernorm", SW_SLOT_MLP_OUT_NORM      },
@@ -29,5 +34,6 @@ const sw_family sw_family_olmo2 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

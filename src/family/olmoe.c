@@ -21,12 +21,23 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head,      NULL,
 };
 
-static const sw_decoder decoder = {.has_rotary = true};
+static const sw_default defaults[] = {
+    {SW_ATTR_EXPERTS_PER_TOKEN, "8"   },
+    {SW_ATTR_POSITIONS,         "4096"},
+    {SW_ATTR_NONE,              NULL  },
+};
+
+static const sw_setting_default setting_defaults[] = {
+    {SW_SET_NORM_EPS, 1e-5, NULL},
+    {SW_SET_NONE,     0,    NULL},
+};
+static const sw_decoder decoder = {.defaults = setting_defaults, .has_rotary = true};
 
 const sw_family sw_family_olmoe = {
     .name = "olmoe",
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

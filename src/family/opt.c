@@ -47,9 +47,10 @@ static const sw_spelling spellings[] = {
     {NULL,          SW_ATTR_NONE          },
 };
 static const sw_default defaults[] = {
-    {SW_ATTR_ATTENTION_BIAS, "1" },
-    {SW_ATTR_TIED,           "1" },
-    {SW_ATTR_NONE,           NULL},
+    {SW_ATTR_ATTENTION_BIAS, "1"   },
+    {SW_ATTR_TIED,           "1"   },
+    {SW_ATTR_POSITIONS,      "2048"},
+    {SW_ATTR_NONE,           NULL  },
 };
 
 static const sw_slot_name slots[] = {

@@ -38,6 +38,11 @@ static const char *const architectures[] = {"PhiForCausalLM", "PhiModel", NULL};
 static const char *const model_types[] = {"phi", NULL};
 static const sw_family_block blocks[] = {sw_block_embed, rows, NULL};
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "2048"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_slot_name slots[] = {
     {"model.final_layernorm", SW_SLOT_FINAL_NORM},
     {"self_attn.dense",       SW_SLOT_O         },
@@ -62,5 +67,6 @@ const sw_family sw_family_phi = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

@@ -21,6 +21,11 @@ static const sw_family_block blocks[] = {
     sw_block_embed, rows, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "4096"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_slot_name slots[] = {
     {"self_attn.qkv_proj", SW_SLOT_QKV },
     {NULL,                 SW_SLOT_NONE},
@@ -37,5 +42,6 @@ const sw_family sw_family_phi3 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

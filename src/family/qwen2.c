@@ -13,6 +13,11 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm,         sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "32768"},
+    {SW_ATTR_NONE,      NULL   },
+};
+
 /* A width counts where use_sliding_window says so, from the layer max_window_layers on. */
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_USE_WINDOW,  0,  NULL},
@@ -27,5 +32,6 @@ const sw_family sw_family_qwen2 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

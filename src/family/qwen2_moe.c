@@ -12,6 +12,11 @@ static const char *const model_types[] = {"qwen2_moe", NULL};
 #define SPARSE "layer_dense == 0 && experts > 0 && (layer + 1) % moe_period == 0"
 #define DENSE  "layer_dense != 0 || experts == 0 || (layer + 1) % moe_period != 0"
 
+static const sw_family_row attention[] = {
+    SW_ROWS_ATTENTION_QKV_BIAS("model.layers.#.self_attn.", "attention_bias != 0"),
+    SW_ROWS_END,
+};
+
 static const sw_family_row moe[] = {
     SW_ROUTER("model.layers.#.mlp.gate.weight", "experts, hidden", .when = SPARSE),
     SW_ROWS_EXPERTS("model.layers.#.mlp.experts.#.", "gate_proj", "up_proj", "down_proj", "moe_intermediate",
@@ -24,13 +29,14 @@ static const sw_family_row moe[] = {
 };
 
 static const sw_family_block blocks[] = {
-    sw_block_embed,
-    sw_block_attention_qkv_bias,
-    moe,
-    sw_block_pre_norms,
-    sw_block_final_norm,
-    sw_block_lm_head,
-    NULL,
+    sw_block_embed, attention, moe, sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
+};
+
+static const sw_default defaults[] = {
+    {SW_ATTR_EXPERTS_PER_TOKEN, "4"    },
+    {SW_ATTR_ATTENTION_BIAS,    "1"    },
+    {SW_ATTR_POSITIONS,         "32768"},
+    {SW_ATTR_NONE,              NULL   },
 };
 
 static const sw_setting_default setting_defaults[] = {
@@ -50,5 +56,6 @@ const sw_family sw_family_qwen2_moe = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

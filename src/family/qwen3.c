@@ -9,8 +9,9 @@ static const char *const architectures[] = {"Qwen3ForCausalLM", NULL};
 static const char *const model_types[] = {"qwen3", NULL};
 
 static const sw_default defaults[] = {
-    {SW_ATTR_HEAD_DIM, "128"},
-    {SW_ATTR_NONE,     NULL }
+    {SW_ATTR_HEAD_DIM,  "128"  },
+    {SW_ATTR_POSITIONS, "32768"},
+    {SW_ATTR_NONE,      NULL   },
 };
 
 static const sw_family_block blocks[] = {

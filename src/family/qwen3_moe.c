@@ -26,6 +26,12 @@ static const sw_family_block blocks[] = {
     sw_block_pre_norms, sw_block_final_norm, sw_block_lm_head, NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_EXPERTS_PER_TOKEN, "8"    },
+    {SW_ATTR_POSITIONS,         "32768"},
+    {SW_ATTR_NONE,              NULL   },
+};
+
 static const sw_setting_default setting_defaults[] = {
     {SW_SET_USE_WINDOW, 0, NULL},
     {SW_SET_NONE,       0, NULL},
@@ -42,5 +48,6 @@ const sw_family sw_family_qwen3_moe = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
+    .defaults = defaults,
     .decoder = &decoder,
 };

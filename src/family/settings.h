@@ -39,11 +39,15 @@ typedef enum sw_setting {
     SW_SET_FULL_LAYERS,  /* layers before this one have no window */
     SW_SET_QUERY_SCALAR, /* attention's scale is one over its root */
     SW_SET_ATTENTION_SCALE,
+    SW_SET_SCALES_SCORES,   /* 0: attention's scale is 1 (GPT-2) */
+    SW_SET_SCALES_BY_LAYER, /* it is divided by the number of the layer too, from 1 on (GPT-2) */
+    SW_SET_QUERY_GROWTH,    /* queries grow with their position (Ministral 3) */
     SW_SET_ATTENTION_SOFT_CAP,
     SW_SET_CLIP_QKV,
     SW_SET_EMBED_SCALE,
     SW_SET_RESIDUAL_SCALE,
-    SW_SET_DEPTH_SCALE, /* the residual's scale times the root of the layers (MiniCPM) */
+    SW_SET_RESIDUAL_OF_NORM, /* 1: what a norm gives is what attention and MLP are added to (Bloom) */
+    SW_SET_DEPTH_SCALE,      /* the residual's scale times the root of the layers (MiniCPM) */
     SW_SET_LOGIT_SCALE,
     SW_SET_LOGIT_DIVISOR,
     SW_SET_LOGIT_BASE, /* hidden over this divides the logits (MiniCPM) */
@@ -71,7 +75,8 @@ typedef struct sw_setting_value {
     const double *list;
     uint32_t n_list;
     bool is_set;
-    bool is_odd; /* given, but of another kind */
+    bool is_odd;  /* given, but of another kind */
+    bool is_null; /* a number that a key says to be null: not what the class assumes */
 } sw_setting_value;
 
 typedef struct sw_settings {

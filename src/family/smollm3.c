@@ -18,6 +18,12 @@ static const sw_family_block blocks[] = {
     NULL,
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_TIED,      "1"    },
+    {SW_ATTR_POSITIONS, "32768"},
+    {SW_ATTR_NONE,      NULL   },
+};
+
 /* Every fourth layer turns nothing, unless a list says which. */
 static const sw_setting_spelling setting_spellings[] = {
     {"no_rope_layers",         SW_SET_ROPE_LAYERS   },
@@ -34,7 +40,7 @@ static const sw_decoder decoder = {
     .spellings = setting_spellings,
     .defaults = setting_defaults,
     .has_rotary = true,
-    .window = SW_WINDOW_ALL,
+    .window = SW_WINDOW_UNTURNED,
 };
 
 const sw_family sw_family_smollm3 = {
@@ -42,6 +48,6 @@ const sw_family sw_family_smollm3 = {
     .architectures = architectures,
     .model_types = model_types,
     .blocks = blocks,
-    .defaults = sw_defaults_tied,
+    .defaults = defaults,
     .decoder = &decoder,
 };

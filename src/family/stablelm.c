@@ -33,6 +33,11 @@ static const sw_layer_count inner_counts[] = {
     {NULL,                        NULL      },
 };
 
+static const sw_default defaults[] = {
+    {SW_ATTR_POSITIONS, "4096"},
+    {SW_ATTR_NONE,      NULL  },
+};
+
 static const sw_slot_name slots[] = {
     {"self_attn.q_layernorm.norms.#", SW_SLOT_Q_NORM},
     {"self_attn.k_layernorm.norms.#", SW_SLOT_K_NORM},
@@ -52,6 +57,7 @@ const sw_family sw_family_stablelm = {
     .model_types = model_types,
     .blocks = blocks,
     .spellings = spellings,
+    .defaults = defaults,
     .inner_counts = inner_counts,
     .decoder = &decoder,
 };

@@ -25,9 +25,10 @@ static const char *const architectures[] = {"Starcoder2ForCausalLM", "Starcoder2
 static const char *const model_types[] = {"starcoder2", NULL};
 static const sw_family_block blocks[] = {sw_block_embed, rows, sw_block_lm_head, NULL};
 static const sw_default defaults[] = {
-    {SW_ATTR_MLP_BIAS, "1" },
-    {SW_ATTR_TIED,     "1" },
-    {SW_ATTR_NONE,     NULL},
+    {SW_ATTR_MLP_BIAS,  "1"   },
+    {SW_ATTR_TIED,      "1"   },
+    {SW_ATTR_POSITIONS, "4096"},
+    {SW_ATTR_NONE,      NULL  },
 };
 
 static const sw_slot_name slots[] = {

@@ -21,6 +21,7 @@ typedef struct reading {
     sw_config *config;
     const sw_family *text_family;    /* of the nested config, when it is another than the family */
     bool is_ignored[SW_ATTR_COUNT_]; /* given, but not as a number: no default takes its place */
+    bool is_null[SW_ATTR_COUNT_];    /* a key says null: no number that the class assumes takes its place */
     sw_ignored_key **last_ignored;
 } reading;
 
@@ -226,6 +227,7 @@ static sw_status read_spelling(reading *r, const sw_spelling *spelling, const js
     char key[64];
     (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(spelling->key, "="), spelling->key);
     const json_t *value = sw_config_at(object, key);
+    r->is_null[attr] = r->is_null[attr] || sw_config_is_null(object, key);
     if (value == NULL || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0))
         return SW_OK;
     if (word != NULL) {
@@ -255,13 +257,21 @@ static sw_status read_spellings(reading *r, const sw_spelling *spelling, const j
     return SW_OK;
 }
 
+static bool is_number(const char *expression)
+{
+    return expression[strspn(expression, "0123456789")] == '\0';
+}
+
+/* What a class assumes where no key says it. null is said: without a window, as many heads as there are. */
 static void fill_in(reading *r, const sw_default *entry)
 {
     sw_attributes *a = &r->config->attributes;
+    bool is_of_class = entry != sw_common_defaults;
 
     for (; entry != NULL && entry->attr != SW_ATTR_NONE; entry++) {
         int64_t value = 0;
-        if (a->is_set[entry->attr] || r->is_ignored[entry->attr] ||
+        bool is_refused = is_of_class && r->is_null[entry->attr] && is_number(entry->value);
+        if (a->is_set[entry->attr] || r->is_ignored[entry->attr] || is_refused ||
             sw_expression(entry->value, a, 0, &value, NULL) != SW_OK)
             continue; /* a value that rests on an unset one stays unset too */
         a->value[entry->attr] = value;

@@ -63,6 +63,8 @@ static sw_status read_spellings(const config_source *source, const sw_setting_sp
     for (; spelling != NULL && spelling->key != NULL; spelling++) {
         sw_setting_value *value = &out->value[spelling->setting];
         const json_t *given = value->is_set ? NULL : sw_config_at(object, spelling->key);
+        value->is_null = value->is_null || (sw_setting_kind_of(spelling->setting) == SW_KIND_NUMBER &&
+                                            sw_config_is_null(object, spelling->key));
         if (given != NULL)
             SW_TRY(read_value(source, spelling, given, arena, value));
     }
@@ -71,9 +73,11 @@ static sw_status read_spellings(const config_source *source, const sw_setting_sp
 
 static void fill_in(sw_settings *out, const sw_setting_default *entry)
 {
+    bool is_of_class = entry != sw_common_setting_defaults;
+
     for (; entry != NULL && entry->setting != SW_SET_NONE; entry++) {
         sw_setting_value *value = &out->value[entry->setting];
-        if (!value->is_set)
+        if (!value->is_set && !(value->is_null && is_of_class))
             *value = (sw_setting_value){.number = entry->number, .text = entry->word, .is_set = true};
     }
 }

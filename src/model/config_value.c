@@ -43,9 +43,11 @@ sw_status sw_config_no_memory(const config_source *source)
     return SW_FAIL(source->err, SW_E_NO_MEMORY, "", "%s: out of memory", source->path);
 }
 
-const json_t *sw_config_at(const json_t *object, const char *key)
+/* What stands at a key, null too. */
+static const json_t *walk(const json_t *object, const char *key)
 {
     const json_t *at = object;
+
     while (at != NULL) {
         const char *dot = strchr(key, '.');
         size_t length = dot == NULL ? strlen(key) : (size_t)(dot - key);
@@ -59,7 +61,18 @@ const json_t *sw_config_at(const json_t *object, const char *key)
             break;
         key = dot + 1;
     }
+    return at;
+}
+
+const json_t *sw_config_at(const json_t *object, const char *key)
+{
+    const json_t *at = walk(object, key);
     return json_is_null(at) ? NULL : at;
+}
+
+bool sw_config_is_null(const json_t *object, const char *key)
+{
+    return json_is_null(walk(object, key));
 }
 
 const json_t *sw_config_find(const config_source *source, const char *key)

@@ -24,6 +24,9 @@ sw_status sw_config_parse(sw_file_map map, const char *path, json_t **out, sw_er
 /* Value of a key ("a.b" looks into nested objects), NULL when it is absent or null. */
 const json_t *sw_config_at(const json_t *object, const char *key);
 
+/* Is there null at the key? */
+bool sw_config_is_null(const json_t *object, const char *key);
+
 /* The same, in the decoder's object first, then in the outermost. */
 const json_t *sw_config_find(const config_source *source, const char *key);
 

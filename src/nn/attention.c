@@ -332,12 +332,13 @@ static sw_tensor *core_forward(const sw_module *module, sw_step *step, const sw_
                                const sw_tensor *const *in)
 {
     const sw_net_settings *s = &module->net->settings;
+    double scale = s->attention_scale / (s->scales_by_layer ? module->layer + 1 : 1);
     sw_attend_args args = {.q_positions = pass->positions,
                            .k_positions = pass->key_positions == NULL ? pass->positions : pass->key_positions,
                            .slopes = slopes_of(module->parent, step),
-                           .rounded_alibi = s->decoder->rounds_alibi ? s->attention_scale : 0,
+                           .rounded_alibi = s->decoder->rounds_alibi ? scale : 0,
                            .sinks = sw_tensor_of(module->held[SW_SLOT_SINKS].weight),
-                           .scale = s->attention_scale,
+                           .scale = scale,
                            .soft_cap = s->attention_soft_cap,
                            .window = module->net->layers[module->layer].window,
                            .is_causal = true};

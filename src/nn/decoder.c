@@ -59,8 +59,12 @@ static sw_tensor *run_side_by_side(const layer_run *r, sw_step *step, const sw_t
 /* Norms before what they are for. */
 static sw_tensor *run_in_turn(const layer_run *r, sw_step *step, const sw_tensor *x)
 {
-    x = sw_op_add(step, x, attend(r, step, through(r->layer->attention_norm, step, r->pass, x)));
-    return sw_op_add(step, x, widen(r, step, through(r->layer->mlp_norm, step, r->pass, x)));
+    bool is_of_norm = r->net->settings.is_sum_of_norm;
+    const sw_tensor *h = through(r->layer->attention_norm, step, r->pass, x);
+
+    x = sw_op_add(step, is_of_norm ? h : x, attend(r, step, h));
+    h = through(r->layer->mlp_norm, step, r->pass, x);
+    return sw_op_add(step, is_of_norm ? h : x, widen(r, step, h));
 }
 
 /* Norms behind the sums. */

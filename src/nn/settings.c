@@ -144,6 +144,8 @@ static double scale_of_attention(const sw_net_settings *out, const sw_settings *
 
     if (out->turned_dim > 0)
         return scale_of_latent(out, s);
+    if (sw_setting_number(s, SW_SET_SCALES_SCORES, 1) == 0)
+        return 1;
     return sw_setting_number(s, SW_SET_ATTENTION_SCALE, 1 / sw_square_root(scalar));
 }
 
@@ -154,6 +156,7 @@ static void read_factors(sw_net_settings *out, const sw_settings *s)
     double embed = out->decoder->scales_embedding ? sw_square_root(hidden) : 1;
 
     out->attention_scale = scale_of_attention(out, s);
+    out->scales_by_layer = sw_setting_number(s, SW_SET_SCALES_BY_LAYER, 0) != 0;
     out->attention_soft_cap = sw_setting_number(s, SW_SET_ATTENTION_SOFT_CAP, 0);
     out->clip_qkv = sw_setting_number(s, SW_SET_CLIP_QKV, 0);
     out->embed_scale = sw_setting_number(s, SW_SET_EMBED_SCALE, embed);
@@ -182,11 +185,18 @@ static sw_status check_kinds(const sw_config *config, sw_error *err)
     return SW_OK;
 }
 
+/* What a class of transformers can do and the decoder here cannot: 0 is without it. */
+static const sw_setting not_runnable[] = {SW_SET_QUERY_GROWTH};
+
 /* What a whole model may have and no decoder here can do. */
 static sw_status check_features(const sw_config *config, sw_error *err)
 {
     const sw_attributes *a = &config->attributes;
 
+    for (size_t i = 0; i < SW_COUNT(not_runnable); i++) {
+        if (sw_setting_number(&config->settings, not_runnable[i], 0) != 0)
+            return sw_setting_refuse(config, not_runnable[i], "only models without it can be run", err);
+    }
     if (config->quantization.method != SW_QUANTIZATION_NONE)
         return SW_FAIL(err, SW_E_FORMAT, "dequantise the checkpoint first",
                        "config.json: weights quantised by \"%s\" cannot be run", config->quantization.name);
@@ -221,6 +231,7 @@ sw_status sw_net_settings_read(sw_net_settings *out, const sw_model *model, sw_e
     out->eps = sw_setting_number(s, SW_SET_NORM_EPS, 0);
     out->is_parallel = sw_setting_number(s, SW_SET_PARALLEL, 0) != 0;
     out->is_norm_behind = sw_setting_number(s, SW_SET_NORM_FIRST, 1) == 0;
+    out->is_sum_of_norm = sw_setting_number(s, SW_SET_RESIDUAL_OF_NORM, 0) != 0;
     out->is_interleaved = sw_setting_number(s, SW_SET_ROPE_PAIRS, out->decoder->is_interleaved ? 1 : 0) != 0;
     out->glu_limit = sw_setting_number(s, SW_SET_GLU_LIMIT, 0);
     out->has_alibi = sw_setting_number(s, SW_SET_ALIBI, 0) != 0;
@@ -242,6 +253,8 @@ static bool is_windowed(const sw_config *config, uint32_t layer)
         return true;
     case SW_WINDOW_EVEN:
         return layer % 2 == 0;
+    case SW_WINDOW_UNTURNED:
+        return !sw_layer_is_turned(config, layer);
     case SW_WINDOW_LATE:
         return layer >= sw_setting_number(&config->settings, SW_SET_FULL_LAYERS, 0);
     case SW_WINDOW_NEVER:

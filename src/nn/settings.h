@@ -27,6 +27,7 @@ typedef struct sw_net_settings {
     double eps;
     sw_activation activation;
     double attention_scale;
+    bool scales_by_layer;      /* and by one over the number of the layer, from 1 on */
     double attention_soft_cap; /* 0: none */
     double clip_qkv;           /* 0: none */
     double embed_scale;
@@ -35,6 +36,7 @@ typedef struct sw_net_settings {
     double logit_soft_cap; /* 0: none */
     bool is_parallel;      /* attention and MLP side by side */
     bool is_norm_behind;   /* norms behind the sums, not before */
+    bool is_sum_of_norm;   /* what a norm gives goes on, not what it was given */
     bool has_alibi;
     bool is_interleaved; /* pairs of a turn are neighbours */
     double glu_limit;    /* of the experts' clamped glu; 0: theirs is a plain one */

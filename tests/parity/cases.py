@@ -3,7 +3,8 @@ save_pretrained writes.
 
 Keys of a case besides `type` and `config`:
 
-    omit     keys of config.json that published checkpoints do not have: left out of the file
+    omit     keys of config.json that published checkpoints do not have: left out of the file, so what the
+             class assumes
     rename   (prefix, replacement): names as published files have them
     copies   {name: source}: tensors that published files hold twice
     masks    positions of GPT-2's mask buffers, which published files hold
@@ -141,12 +142,19 @@ CASES = {
     "qwen2_window": case("qwen2", small(
         use_sliding_window=True, sliding_window=4, max_window_layers=1, tie_word_embeddings=True),
         omit=["layer_types"]),
+    "mistral_defaults": case("mistral", small(None, sliding_window=4096), omit=[
+        "sliding_window", "max_position_embeddings", "rope_theta", "rms_norm_eps", "hidden_act", "head_dim"]),
     "qwen3": case("qwen3", llama(head_dim=10), omit=["layer_types"]),
     "gemma": case("gemma", llama(num_key_value_heads=1, head_dim=10, tie_word_embeddings=True)),
     "gemma2": case("gemma2", llama(
         head_dim=8, num_hidden_layers=3, tie_word_embeddings=True, sliding_window=4,
         query_pre_attn_scalar=17, attn_logit_softcapping=1.5, final_logit_softcapping=2.0,
         hidden_activation="gelu_pytorch_tanh"), omit=["layer_types"]),
+    "gemma_older_key": case("gemma", llama(
+        head_dim=10, hidden_act="gelu", hidden_activation="gelu_pytorch_tanh", tie_word_embeddings=True)),
+    "gemma2_without_caps": case("gemma2", llama(
+        head_dim=8, tie_word_embeddings=True, attn_logit_softcapping=None, final_logit_softcapping=None,
+        hidden_activation="gelu_pytorch_tanh"), omit=["layer_types", "sliding_window", "query_pre_attn_scalar"]),
     "phi3": case("phi3", small(resid_pdrop=0.0, embd_pdrop=0.0, original_max_position_embeddings=32)),
     "phi3_partial_window": case("phi3", partial_rotary(
         partial_rotary_factor=0.6, sliding_window=4, original_max_position_embeddings=32)),
@@ -154,6 +162,8 @@ CASES = {
     "phi3_longrope_short": case("phi3", small(original_max_position_embeddings=20, rope_scaling=LONGROPE)),
     "gpt2": case("gpt2", gpt2(), rename=("transformer.", ""), masks=19),
     "gpt2_prefixed": case("gpt2", gpt2(n_embd=21, n_head=3, n_inner=None)),
+    "gpt2_scaled_by_layer": case("gpt2", gpt2(scale_attn_by_inverse_layer_idx=True)),
+    "gpt2_unscaled": case("gpt2", gpt2(scale_attn_weights=False)),
     "gpt_neox": case("gpt_neox", gpt_neox(), omit=["rope_theta"]),
     "gpt_neox_serial": case("gpt_neox", gpt_neox(use_parallel_residual=False), omit=["rope_theta"]),
     "opt": case("opt", opt()),
@@ -163,6 +173,9 @@ CASES = {
         hidden_size=18, n_layer=2, n_head=9, hidden_dropout=0.0, attention_dropout=0.0,
         layer_norm_epsilon=EPS,
         tie_word_embeddings=True), rename=("transformer.", "")),
+    "bloom_sum_of_norm": case("bloom", common(
+        hidden_size=18, n_layer=2, n_head=3, hidden_dropout=0.0, attention_dropout=0.0,
+        apply_residual_connection_post_layernorm=True, tie_word_embeddings=False)),
     "falcon_multi_query": case("falcon", falcon(),
                                copies={"lm_head.weight": "transformer.word_embeddings.weight"}),
     "falcon_grouped": case("falcon", falcon(
@@ -183,16 +196,23 @@ CASES = {
     "cohere_qk_norm": case("cohere", small(
         "layer_norm_eps", logit_scale=0.3, tie_word_embeddings=True, use_qk_norm=True)),
     "mixtral": case("mixtral", llama(num_local_experts=6, num_experts_per_tok=2, intermediate_size=9)),
+    "mixtral_defaults": case("mixtral", small(None, num_local_experts=6, intermediate_size=9), omit=[
+        "rope_theta", "rms_norm_eps", "num_experts_per_tok", "max_position_embeddings", "sliding_window",
+        "head_dim"]),
     "qwen2_moe": case("qwen2_moe", qwen2_moe()),
     "qwen2_moe_mixed": case("qwen2_moe", qwen2_moe(
         norm_topk_prob=True, num_hidden_layers=3, mlp_only_layers=[1])),
     "qwen2_moe_step": case("qwen2_moe", qwen2_moe(num_hidden_layers=3, decoder_sparse_step=2)),
+    "qwen2_moe_no_bias": case("qwen2_moe", qwen2_moe(qkv_bias=False)),
     "qwen3_moe": case("qwen3_moe", llama(
         num_experts=6, num_experts_per_tok=2, moe_intermediate_size=9, norm_topk_prob=True)),
     "qwen3_moe_plain": case("qwen3_moe", llama(
         num_experts=5, num_experts_per_tok=2, moe_intermediate_size=9, norm_topk_prob=False,
         mlp_only_layers=[0], intermediate_size=28, attention_bias=True)),
     "olmoe": case("olmoe", small(intermediate_size=9, num_experts=7, num_experts_per_tok=2)),
+    "olmoe_defaults": case("olmoe", small(
+        None, intermediate_size=9, num_experts=8, num_experts_per_tok=8), omit=[
+        "rms_norm_eps", "num_experts_per_tok", "max_position_embeddings", "rope_theta", "norm_topk_prob"]),
     "olmoe_clip": case("olmoe", small(
         intermediate_size=9, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True, clip_qkv=0.8)),
     "deepseek_v2": case("deepseek_v2", deepseek_v2()),
@@ -225,6 +245,9 @@ CASES = {
     "codegen": case("codegen", gpt2(n_embd=24, n_ctx=19, rotary_dim=4, tie_word_embeddings=False)),
     "gpt_bigcode": case("gpt_bigcode", gpt2(multi_query=True)),
     "gpt_bigcode_many_heads": case("gpt_bigcode", gpt2(multi_query=False, n_embd=18, n_head=2)),
+    "smollm3_window": case("smollm3", small(
+        no_rope_layer_interval=2, num_hidden_layers=3, use_sliding_window=True, sliding_window=4),
+        omit=["layer_types", "no_rope_layers"]),
     "smollm3": case("smollm3", small(
         no_rope_layers=[1, 0, 1], num_hidden_layers=3, tie_word_embeddings=True)),
 }

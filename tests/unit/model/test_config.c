@@ -132,6 +132,23 @@ static void the_class_decides_what_the_config_does_not_say(void **state)
     sw_config_clear(&said);
 }
 
+static void a_key_that_is_null_does_not_get_the_number_of_its_class(void **state)
+{
+    sw_config absent = read_text("{\"model_type\": \"mistral\", \"num_attention_heads\": 12}");
+    sw_config null = read_text("{\"model_type\": \"mistral\", \"num_attention_heads\": 12, "
+                               "\"sliding_window\": null, \"max_position_embeddings\": null}");
+    sw_config gpt2 = read_text("{\"model_type\": \"gpt2\", \"n_embd\": 8, \"n_inner\": null}");
+    (void)state;
+    check_value(&absent, SW_ATTR_WINDOW, 4096);
+    check_value(&absent, SW_ATTR_POSITIONS, 131072);
+    assert_false(null.attributes.is_set[SW_ATTR_WINDOW]);
+    assert_false(null.attributes.is_set[SW_ATTR_POSITIONS]);
+    check_value(&gpt2, SW_ATTR_INTERMEDIATE, 32); /* what follows from another number does */
+    sw_config_clear(&absent);
+    sw_config_clear(&null);
+    sw_config_clear(&gpt2);
+}
+
 static void an_unused_window_is_no_window(void **state)
 {
     sw_config unused = read_text("{\"sliding_window\": 4096, \"use_sliding_window\": false}");
@@ -467,6 +484,7 @@ int main(void)
         cmocka_unit_test(common_spellings_serve_an_unknown_architecture),
         cmocka_unit_test(null_and_auto_count_as_absent),
         cmocka_unit_test(the_class_decides_what_the_config_does_not_say),
+        cmocka_unit_test(a_key_that_is_null_does_not_get_the_number_of_its_class),
         cmocka_unit_test(an_unused_window_is_no_window),
         cmocka_unit_test(numbers_of_the_nested_decoder_win),
         cmocka_unit_test(every_usual_place_of_the_decoder_is_known),

@@ -291,7 +291,7 @@ static void what_attends_is_a_module_below_attention(void **state)
 
 /* ---- memory ---- */
 
-static void only_matrices_stay_in_a_short_float(void **state)
+static void only_matrices_of_bf16_stay_in_a_short_float(void **state)
 {
     sw_net *net = make_net(LLAMA ", 'torch_dtype': 'bfloat16'", &(sw_net_options){.keeps_short = true});
 
@@ -303,6 +303,9 @@ static void only_matrices_stay_in_a_short_float(void **state)
     net = make_net(LLAMA ", 'torch_dtype': 'bfloat16'",
                    &(sw_net_options){.keeps_short = true, .dtype = SW_DTYPE_F64});
     assert_int_equal(sw_net_parameter(net, "model.embed_tokens.weight")->dtype, SW_DTYPE_F64);
+    sw_net_destroy(net);
+    net = make_net(LLAMA ", 'torch_dtype': 'float16'", &(sw_net_options){.keeps_short = true});
+    assert_int_equal(sw_net_parameter(net, "model.layers.0.mlp.up_proj.weight")->dtype, SW_DTYPE_F32);
     sw_net_destroy(net);
 }
 
@@ -339,7 +342,8 @@ static void positions_are_those_that_were_asked_for(void **state)
     assert_int_equal(net->rotary.usual.cos->dims[0], 100);
     sw_net_destroy(net);
     check_refused("'architectures': ['LlamaForCausalLM'], 'hidden_size': 8, 'num_hidden_layers': 1, "
-                  "'num_attention_heads': 4, 'intermediate_size': 6, 'vocab_size': 16",
+                  "'num_attention_heads': 4, 'intermediate_size': 6, 'vocab_size': 16, "
+                  "'max_position_embeddings': null",
                   NULL, "key \"max_position_embeddings\" is missing", NULL);
 }
 
@@ -379,7 +383,7 @@ int main(void)
         cmocka_unit_test(what_a_tied_head_and_buffers_store_is_left_alone),
         cmocka_unit_test(every_boundary_of_a_plan_is_a_module),
         cmocka_unit_test(what_attends_is_a_module_below_attention),
-        cmocka_unit_test(only_matrices_stay_in_a_short_float),
+        cmocka_unit_test(only_matrices_of_bf16_stay_in_a_short_float),
         cmocka_unit_test(memory_is_taken_once_and_for_shapes_that_fit),
         cmocka_unit_test(positions_are_those_that_were_asked_for),
         cmocka_unit_test(every_allocation_may_fail),

@@ -82,7 +82,8 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {DEEPSEEK_V2 "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'norm_topk_prob': true, "
                  "'routed_scaling_factor': 2",                                             "config.json: key \"norm_topk_prob\" is \"true\", which cannot be run"},
-    {MIXTRAL "'num_local_experts': 4",                                                          "config.json: key \"num_experts_per_tok\" is missing"                 },
+    {MIXTRAL "'num_local_experts': 4, 'num_experts_per_tok': null",
+     "config.json: key \"num_experts_per_tok\" is missing"                                                                                                            },
     {MIXTRAL "'num_local_experts': 4, 'num_experts_per_tok': 5",                                "config.json: 5 experts a token of 4"                                 },
     {DEEPSEEK "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'scoring_func': 'tanh'",
      "config.json: key \"scoring_func\" is \"tanh\", which cannot be run"                                                                                             },

@@ -73,10 +73,61 @@ static void a_class_may_compute_its_activation_whatever_the_config_says(void **s
 {
     (void)state;
     assert_int_equal(
-        settings_of("'model_type': 'gemma', 'hidden_act': 'gelu', 'head_dim': 4" SIZES).activation,
+        settings_of("'model_type': 'bloom', 'hidden_act': 'relu', 'n_layer': 4" SIZES).activation,
         SW_ACT_GELU_TANH);
     assert_int_equal(settings_of("'model_type': 'llama', 'hidden_act': 'gelu'" SIZES).activation,
                      SW_ACT_GELU);
+}
+
+static void gemma_takes_the_older_of_its_two_keys(void **state)
+{
+    (void)state;
+    assert_int_equal(settings_of("'model_type': 'gemma', 'hidden_act': 'gelu', 'hidden_activation': "
+                                 "'gelu_pytorch_tanh', 'head_dim': 4" SIZES)
+                         .activation,
+                     SW_ACT_GELU);
+    assert_int_equal(settings_of("'model_type': 'gemma', 'head_dim': 4" SIZES).activation, SW_ACT_GELU_TANH);
+}
+
+static void gpt2_may_leave_scores_alone_or_scale_them_by_layer(void **state)
+{
+    sw_net_settings plain = settings_of("'model_type': 'gpt2', 'scale_attn_weights': false" SIZES);
+    sw_net_settings layers =
+        settings_of("'model_type': 'gpt2', 'scale_attn_by_inverse_layer_idx': true" SIZES);
+
+    (void)state;
+    assert_true(is_near(plain.attention_scale, 1));
+    assert_false(plain.scales_by_layer);
+    assert_true(is_near(layers.attention_scale, 0.5));
+    assert_true(layers.scales_by_layer);
+}
+
+static void a_number_that_is_null_is_not_what_the_class_assumes(void **state)
+{
+    sw_net_settings said = settings_of("'model_type': 'gemma2', 'head_dim': 4" SIZES);
+    sw_net_settings null = settings_of("'model_type': 'gemma2', 'attn_logit_softcapping': null, "
+                                       "'final_logit_softcapping': null, 'head_dim': 4" SIZES);
+
+    (void)state;
+    assert_true(is_near(said.attention_soft_cap, 50));
+    assert_true(is_near(said.logit_soft_cap, 30));
+    assert_true(is_near(null.attention_soft_cap, 0));
+    assert_true(is_near(null.logit_soft_cap, 0));
+}
+
+static void queries_that_grow_with_their_position_are_refused_by_key(void **state)
+{
+    sw_model *model = tiny_open("'model_type': 'ministral3', 'rope_parameters': {'rope_type': 'yarn', "
+                                "'llama_4_scaling_beta': 0.5}" SIZES,
+                                NULL);
+    sw_net_settings settings = {0};
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_net_settings_read(&settings, model, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "config.json: key \"rope_parameters.llama_4_scaling_beta\" is \"0.5\", "
+                                  "which cannot be run");
+    sw_model_close(model);
 }
 
 static void layers_look_through_windows_as_their_family_has_it(void **state)
@@ -86,6 +137,8 @@ static void layers_look_through_windows_as_their_family_has_it(void **state)
     check_windows("'model_type': 'mistral', 'sliding_window': 4" SIZES, "4444");
     check_windows("'model_type': 'mistral', 'sliding_window': null" SIZES, "----");
     check_windows("'model_type': 'gemma2', 'sliding_window': 4, 'head_dim': 4" SIZES, "4-4-");
+    check_windows("'model_type': 'smollm3', 'sliding_window': 4" SIZES, "----");
+    check_windows("'model_type': 'smollm3', 'sliding_window': 4, 'use_sliding_window': true" SIZES, "---4");
     check_windows("'model_type': 'qwen2', 'sliding_window': 4" SIZES, "----");
     check_windows("'model_type': 'qwen2', 'sliding_window': 4, 'use_sliding_window': true, "
                   "'max_window_layers': 3" SIZES,
@@ -124,6 +177,10 @@ int main(void)
         cmocka_unit_test(scores_are_scaled_by_the_root_of_a_head_unless_the_config_says_otherwise),
         cmocka_unit_test(embeddings_sums_and_logits_have_factors),
         cmocka_unit_test(a_class_may_compute_its_activation_whatever_the_config_says),
+        cmocka_unit_test(gemma_takes_the_older_of_its_two_keys),
+        cmocka_unit_test(gpt2_may_leave_scores_alone_or_scale_them_by_layer),
+        cmocka_unit_test(a_number_that_is_null_is_not_what_the_class_assumes),
+        cmocka_unit_test(queries_that_grow_with_their_position_are_refused_by_key),
         cmocka_unit_test(layers_look_through_windows_as_their_family_has_it),
         cmocka_unit_test(layers_turn_unless_a_list_or_a_period_says_otherwise),
     };
