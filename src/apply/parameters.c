@@ -272,7 +272,7 @@ static sw_status cut_all(sw_applied *a, sw_map *by_name, sw_error *err)
     for (uint32_t s = 0; s < plan->n_specs; s++) {
         const sw_spec *spec = &plan->specs[s];
         n_numbers += spec->n_tp_local + 2; /* and two that follow */
-        for (uint32_t i = 0; i < spec->n_params && !spec->is_tied_alias; i++)
+        for (uint32_t i = 0; i < spec->n_params; i++)
             SW_TRY(cut_planned(a, spec, i, by_name, err));
     }
     SW_TRY(check_all(a, err));

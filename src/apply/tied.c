@@ -34,7 +34,7 @@ static const sw_facts *planned(const sw_plan *plan, const char *fqn)
 
     for (uint32_t s = 0; s < plan->n_specs; s++) {
         const sw_spec *spec = &plan->specs[s];
-        for (uint32_t i = 0; i < spec->n_params && !spec->is_tied_alias; i++) {
+        for (uint32_t i = 0; i < spec->n_params; i++) {
             (void)sw_check_fqn(spec, &spec->params[i], name, sizeof name);
             if (strcmp(name, fqn) == 0)
                 return &plan->facts[spec->params[i].facts];

@@ -113,16 +113,23 @@ static void project_blocks(heads *h, const sw_tensor *x)
     h->k = split(h, sw_view_merge(step, sw_view_slice(step, y, 3, 2 * share, share), 2));
 }
 
+/* Where ranks share a key/value group each has some of its queries, then its key, its value. */
+static bool has_part_of_group(const heads *h)
+{
+    const sw_net_settings *s = &h->module->net->settings;
+    return h->n_q * s->kv_heads < h->n_kv * s->heads;
+}
+
 static void project(heads *h, const sw_tensor *x)
 {
     const sw_parameter *fused = h->module->held[SW_SLOT_QKV].weight;
 
     if (fused == NULL)
         project_apart(h, x);
-    else if (fused->row->layout == SW_LAYOUT_QKV_STACKED)
-        project_stacked(h, x);
     else if (fused->row->layout == SW_LAYOUT_QKV_BLOCKS)
         project_blocks(h, x);
+    else if (fused->row->layout == SW_LAYOUT_QKV_STACKED || has_part_of_group(h))
+        project_stacked(h, x);
     else
         project_grouped(h, x);
 }

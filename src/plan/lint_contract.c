@@ -107,6 +107,8 @@ static void check_vocabulary(sw_plan *plan, const sw_spec *spec)
     bool is_head = spec->type == SW_BOUNDARY_LM_HEAD;
     const sw_spec_param *vector = NULL;
 
+    if (spec->is_tied_alias) /* its matrix is the other one's */
+        return;
     for (uint32_t i = 0; (is_head || spec->type == SW_BOUNDARY_EMBED) && i < spec->n_params; i++) {
         const sw_facts *f = &plan->facts[spec->params[i].facts];
         if (f->shape == NULL || f->role != (is_head ? SW_ROLE_LM_HEAD : SW_ROLE_EMBED))

@@ -140,6 +140,15 @@ static void complain_of_lost_pair(sw_plan *plan)
     }
 }
 
+/* A head whose bias is stored, and its weight under the name of the embedding. */
+static bool has_bias_alone(const sw_spec *head)
+{
+    static const char leaf[] = "bias";
+
+    return head != NULL && head->n_params == 1 && head->params[0].path_length == strlen(leaf) &&
+           memcmp(head->params[0].path, leaf, strlen(leaf)) == 0;
+}
+
 static sw_status tie_ends(sw_plan *plan, sw_error *err)
 {
     sw_spec *embed = find_main(plan, SW_BOUNDARY_EMBED);
@@ -154,6 +163,10 @@ static sw_status tie_ends(sw_plan *plan, sw_error *err)
         embed != NULL ? weight_of(plan, embed) : missing_name(plan, SW_ROLE_EMBED, head);
     const char *head_weight =
         head != NULL ? weight_of(plan, head) : missing_name(plan, SW_ROLE_LM_HEAD, embed);
+    if (has_bias_alone(head) && embed_weight != NULL) {
+        head_weight = sw_arena_format(plan->arena, "%.*s.weight", (int)head->fqn_length, head->fqn);
+        head->is_tied_alias = head_weight != NULL;
+    }
     if (embed_weight == NULL || head_weight == NULL)
         return SW_OK;
     if (embed == NULL) {

@@ -180,6 +180,8 @@ CASES = {
                                copies={"lm_head.weight": "transformer.word_embeddings.weight"}),
     "falcon_grouped": case("falcon", falcon(
         hidden_size=36, num_attention_heads=6, new_decoder_architecture=True, num_kv_heads=2)),
+    "falcon_one_group": case("falcon", falcon(
+        hidden_size=24, num_attention_heads=4, ffn_hidden_size=28, new_decoder_architecture=True, num_kv_heads=1)),
     "falcon_one_norm": case("falcon", falcon(
         hidden_size=24, num_attention_heads=4, new_decoder_architecture=True, num_kv_heads=2,
         num_ln_in_parallel_attn=1, tie_word_embeddings=False)),
@@ -233,6 +235,9 @@ CASES = {
         tie_word_embeddings=True)),
     "olmo": case("olmo", small(None, clip_qkv=1.5)),
     "phi": case("phi", partial_rotary(eps="layer_norm_eps", resid_pdrop=0.0, embd_pdrop=0.0)),
+    "phi_tied": case("phi", partial_rotary(
+        eps="layer_norm_eps", resid_pdrop=0.0, embd_pdrop=0.0, hidden_size=40, num_attention_heads=4,
+        num_key_value_heads=2, intermediate_size=28, tie_word_embeddings=True)),
     "phi_qk_norm": case("phi", partial_rotary(
         eps="layer_norm_eps", resid_pdrop=0.0, embd_pdrop=0.0, qk_layernorm=True)),
     "gptj": case("gptj", gpt2(rotary_dim=4, tie_word_embeddings=False)),

@@ -206,6 +206,22 @@ static void the_bias_of_an_output_head_is_cut_with_the_vocabulary(void **state)
     tiny_drop(&t);
 }
 
+static void a_tied_head_has_a_bias_of_its_own(void **state)
+{
+    tiny t =
+        TINY_PLAN(.config = "'architectures': ['PhiForCausalLM'], 'model_type': 'phi', "
+                            "'num_hidden_layers': 1, 'hidden_size': 16, 'num_attention_heads': 4, "
+                            "'vocab_size': 48, 'tie_word_embeddings': true",
+                  .params = "model.embed_tokens.weight F32 48x16\nlm_head.bias F32 48\n", .mesh = "tp=2");
+    (void)state;
+    assert_int_equal(t.plan->n_tied, 1);
+    assert_string_equal(t.plan->tied[0].first, "model.embed_tokens.weight");
+    assert_string_equal(t.plan->tied[0].second, "lm_head.weight");
+    tiny_rows(&t, "lm_head.bias", 1, "24:48");
+    tiny_contract(&t, "lm_head", SW_AXIS_TP, "hidden_states: S(1) -> R; output: S(-1) -> R");
+    tiny_drop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +237,7 @@ int main(void)
         cmocka_unit_test(with_an_expert_axis_the_bias_is_cut_over_it_and_added_once_over_tp),
         cmocka_unit_test(a_transposed_row_linear_defers_its_bias_too),
         cmocka_unit_test(the_bias_of_an_output_head_is_cut_with_the_vocabulary),
+        cmocka_unit_test(a_tied_head_has_a_bias_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
