@@ -206,9 +206,10 @@ static sw_status read_saving(training *t, sw_error *err)
         return SW_OK;
     bool is_there = sw_file_kind_of(t->save) != SW_FILE_ABSENT;
     t->is_resumed = is_there && sw_arguments_has(arguments, OPT_RESUME);
-    if (t->is_resumed)
-        t->model = t->save;
-    return SW_OK;
+    if (!t->is_resumed)
+        return SW_OK;
+    t->model = t->save;
+    return sw_train_resume_check(t->save, arguments->operands[0], err);
 }
 
 /* What the rank that writes will write: days of training must not end at a folder that is not there. */

@@ -5,7 +5,11 @@
 
 #include "apply/load.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "model/config.h"
+#include "model/config_compare.h"
+#include "model/shards.h"
 #include "train/save.h"
 #include "train/state.h"
 
@@ -99,6 +103,42 @@ static sw_status resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_er
     trainer->position = state.position;
     return SW_OK;
 }
+
+/* ---- the model that it began with ---- */
+
+/* The config of a folder, or beside a file, on the heap; NULL without memory. */
+static char *config_path(const char *model)
+{
+    const char *slash = strrchr(model, '/');
+
+    if (sw_file_kind_of(model) == SW_FILE_FOLDER)
+        return sw_path_in(model, "config.json");
+    if (slash == NULL)
+        return sw_path_in(".", "config.json");
+    char *folder SW_AUTO(drop_text) = sw_path_in(model, "");
+    if (folder == NULL)
+        return NULL;
+    folder[slash - model] = '\0';
+    return sw_path_in(folder, "config.json");
+}
+
+sw_status sw_train_resume_check(const char *checkpoint, const char *model, sw_error *err)
+{
+    char *our_path SW_AUTO(drop_text) = config_path(checkpoint);
+    char *their_path SW_AUTO(drop_text) = config_path(model);
+    sw_file_map ours SW_AUTO(sw_file_map_close) = {0};
+    sw_file_map theirs SW_AUTO(sw_file_map_close) = {0};
+
+    if (sw_file_kind_of(model) == SW_FILE_ABSENT)
+        return SW_OK;
+    if (our_path == NULL || their_path == NULL)
+        return SW_FAIL(err, SW_E_NO_MEMORY, "", "%s: no memory", model);
+    SW_TRY(sw_map_text(&ours, our_path, SW_CONFIG_MAX_BYTES, err));
+    SW_TRY(sw_map_text(&theirs, their_path, SW_CONFIG_MAX_BYTES, err));
+    return sw_config_compare(ours, our_path, theirs, their_path, err);
+}
+
+/* ---- all of it ---- */
 
 sw_status sw_train_resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_error *err)
 {

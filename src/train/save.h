@@ -21,6 +21,13 @@ sw_status sw_train_save(const sw_trainer *trainer, const sw_weights *origin, con
 sw_status sw_train_save_check(const char *out, bool replace, sw_error *err);
 
 /*
+ * Whether the run in the folder `checkpoint` is one of `model`, which it began with, as far as their configs
+ * say: a run that goes on must not be taken for one of another model. One that is no longer there is not
+ * asked. SW_E_FORMAT names the key that differs.
+ */
+sw_status sw_train_resume_check(const char *checkpoint, const char *model, sw_error *err);
+
+/*
  * Take up a run: moments, step and position of the checkpoint that the net was loaded from, which a run with
  * the same optimizer, seed, length of sequences and data wrote. SW_E_FORMAT: it is no such checkpoint, or
  * another run's.

@@ -282,6 +282,27 @@ static void sgd_saves_what_it_keeps(void **state)
     }
 }
 
+static void a_run_of_another_model_is_not_taken_up(void **state)
+{
+    sw_train_options options = train_usual_options();
+    train_bench b;
+    sw_error err = {0};
+
+    (void)state;
+    train_open(&b, "model", SW_DTYPE_F32, &options);
+    save(&b, "saved", false);
+    train_close(&b);
+    train_must(sw_train_resume_check(scratch("saved"), scratch("model"), &err), &err);
+    train_must(sw_train_resume_check(scratch("saved"), scratch("gone"), &err), &err);
+    train_must(sw_train_resume_check(scratch("saved"), scratch("model/model.safetensors"), &err), &err);
+    scratch_edit("model/config.json", "1e-5", "1e-6");
+    assert_int_equal(sw_train_resume_check(scratch("saved"), scratch("model"), &err), SW_E_FORMAT);
+    assert_non_null(strstr(err.what, "saved/config.json: key \"rms_norm_eps\" is 1e-05, in "));
+    scratch_remove("model/config.json");
+    assert_int_equal(sw_train_resume_check(scratch("saved"), scratch("model"), &err), SW_E_FORMAT);
+    assert_non_null(strstr(err.what, "model/config.json: cannot open"));
+}
+
 static void missing_moments_are_named(void **state)
 {
     sw_train_options options = train_usual_options();
@@ -318,6 +339,9 @@ int main(void)
         TEST(only_the_optimizer_of_a_run_goes_on_with_it),
         TEST(a_state_without_an_optimizer_is_of_adamw),
         TEST(sgd_saves_what_it_keeps),
+}
+
+        TEST(a_run_of_another_model_is_not_taken_up),
         TEST(missing_moments_are_named),
     };
 
