@@ -190,6 +190,9 @@ sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, cons
     }
     *out = (sw_evaluation){.n_predicted = tokens->n_tokens - 1, .n_sequences = e.n_sequences};
     out->loss = sw_ranks_sum(&e.ranks, sum) / (double)out->n_predicted;
+    if (!__builtin_isfinite(out->loss))
+        return SW_FAIL(err, SW_E_FORMAT, "the weights are damaged, or the model overflows: try --dtype f64",
+                       "the loss is %s", out->loss != out->loss ? "nan" : "infinite");
     out->perplexity = perplexity_of(out->loss);
     return SW_OK;
 }

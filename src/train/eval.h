@@ -27,7 +27,8 @@ typedef struct sw_evaluation {
     uint64_t n_sequences;
 } sw_evaluation;
 
-/* SW_E_FORMAT: fewer than two tokens; SW_E_IO when on_progress stopped it; failures of the step. */
+/* SW_E_FORMAT: fewer than two tokens, or a loss that is no number; SW_E_IO when on_progress stopped it;
+ * failures of the step. */
 sw_status sw_evaluate(sw_evaluation *out, const sw_net *net, sw_step *step, const sw_tokens *tokens,
                       const sw_eval_options *options, sw_error *err);
 

@@ -12,7 +12,7 @@
 #include "train/weights.h"
 
 typedef struct sw_load_options {
-    sw_dtype dtype;     /* F32, or F64: everything in it; BF16: matrices stay as short as they are stored */
+    sw_dtype dtype;     /* F32, or F64: everything in it; BF16: matrices that are stored so stay so */
     bool trains;        /* with gradients; not with BF16 */
     uint32_t positions; /* that will be used; 0: all of the config */
     sw_report *report;  /* gets each tensor that does not fit; may be NULL */

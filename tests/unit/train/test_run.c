@@ -343,6 +343,21 @@ static void one_token_predicts_nothing(void **state)
     drop(&b);
 }
 
+static void a_loss_that_is_no_number_is_a_failure(void **state)
+{
+    const sw_eval_options options = {.seq_len = 4};
+    bench b = bench_of(SW_DTYPE_F64); /* converted, so not the mapped file itself */
+    double *norm = sw_tensor_data(sw_net_parameter(b.net, "model.norm.weight")->tensor);
+    sw_evaluation found = {0};
+    sw_error err = {0};
+
+    (void)state;
+    norm[3] = __builtin_nan("");
+    assert_int_equal(sw_evaluate(&found, b.net, b.step, &b.tokens, &options, &err), SW_E_FORMAT);
+    assert_string_equal(err.what, "the loss is nan");
+    drop(&b);
+}
+
 static bool stop_at_second(const sw_progress *progress, void *user)
 {
     (void)user;
@@ -527,6 +542,7 @@ int main(void)
         TEST(sequences_together_have_the_loss_that_they_have_alone),
         TEST(a_loss_does_not_depend_on_how_it_is_cut),
         TEST(one_token_predicts_nothing),
+        TEST(a_loss_that_is_no_number_is_a_failure),
         TEST(who_watches_can_stop_it),
         TEST(a_text_is_the_same_as_when_each_token_is_computed_anew),
         TEST(a_seed_repeats_a_text_and_a_stop_token_ends_it),
