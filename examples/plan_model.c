@@ -17,7 +17,7 @@ static void print_findings(const sw_report *report)
 {
     for (size_t i = 0; i < sw_report_count(report); i++) {
         const sw_finding *finding = sw_report_finding(report, i);
-        fprintf(stderr, "%s: %s: %s\n", sw_severity_name(finding->severity), finding->fqn, finding->what);
+        fprintf(stderr, "%s: %s [%s]\n", sw_severity_name(finding->severity), finding->what, finding->code);
     }
 }
 

@@ -109,7 +109,7 @@ typedef struct sw_init_options {
     uint64_t seed;
     sw_dtype dtype;  /**< SW_DTYPE_UNKNOWN: the config's */
     uint32_t layers; /**< 0: the config's */
-    double scale;    /**< factor on the initialisation's deviation; 0: 1 */
+    double scale;    /**< factor on the initialisation's deviation, up to 1000; 0: 1 */
 } sw_init_options;
 
 #define SW_INIT_OPTIONS_INIT                                                                                 \

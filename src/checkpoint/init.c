@@ -4,7 +4,6 @@
  * does, fill them. The config that is written describes exactly what is written beside it.
  */
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/alloc.h"
 #include "base/options.h"
@@ -60,6 +59,8 @@ static void clear_buffer(sw_buffer *buffer)
 
 /* ---- options ---- */
 
+static const double most_scale = 1000.0; /* weights far beyond overflow in the short floats, then in all */
+
 static sw_status check_init(const sw_init_options *init, sw_error *err)
 {
     bool is_written = init->dtype == SW_DTYPE_UNKNOWN || init->dtype == SW_DTYPE_F32 ||
@@ -69,8 +70,9 @@ static sw_status check_init(const sw_init_options *init, sw_error *err)
         return SW_FAIL(err, SW_E_ARGUMENT, "give F32, BF16 or F16",
                        "no random weights are written in dtype %s",
                        sw_dtype_name(init->dtype) == NULL ? "?" : sw_dtype_name(init->dtype));
-    if (init->scale < 0.0 || !isfinite(init->scale))
-        return SW_FAIL(err, SW_E_ARGUMENT, "give a number above 0", "the scale %g is no factor", init->scale);
+    if (!(init->scale >= 0.0 && init->scale <= most_scale))
+        return SW_FAIL(err, SW_E_ARGUMENT, "give a number above 0 and up to 1000",
+                       "the scale %g is no factor", init->scale);
     if (init->layers > SW_MAX_TENSORS)
         return SW_FAIL(err, SW_E_ARGUMENT, "", "%" PRIu32 " layers are more than %d", init->layers,
                        SW_MAX_TENSORS);

@@ -176,6 +176,9 @@ static sw_status check_kinds(const sw_config *config, sw_error *err)
             return sw_setting_refuse(config, (sw_setting)i,
                                      "correct the config: a value of another kind is wanted", err);
     }
+    if (config->settings.value[SW_SET_NORM_EPS].is_set &&
+        !(config->settings.value[SW_SET_NORM_EPS].number >= 0))
+        return sw_setting_refuse(config, SW_SET_NORM_EPS, "correct the config: it is not below 0", err);
     if (config->settings.value[SW_SET_QUERY_SCALAR].is_set &&
         !(config->settings.value[SW_SET_QUERY_SCALAR].number > 0))
         return sw_setting_refuse(config, SW_SET_QUERY_SCALAR, "correct the config: it is above 0", err);

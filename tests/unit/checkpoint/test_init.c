@@ -444,6 +444,8 @@ static void options_that_make_no_sense_are_refused(void **state)
     refuse("config.json", "out", &w, SW_E_ARGUMENT, "the scale -1 is no factor");
     w.init.scale = HUGE_VAL;
     refuse("config.json", "out", &w, SW_E_ARGUMENT, "the scale inf is no factor");
+    w.init.scale = 1001.0;
+    refuse("config.json", "out", &w, SW_E_ARGUMENT, "the scale 1001 is no factor");
     w = any();
     w.init.layers = UINT32_MAX;
     refuse("config.json", "out", &w, SW_E_ARGUMENT, "4294967295 layers are more than");

@@ -77,6 +77,7 @@ static void a_config_that_cannot_run_is_refused_by_key_and_value(void **state)
          "needs 1 values in short_factor, not 2"                                                                             },
         {", 'rope_theta': -1",                                                    "key \"rope_theta\" is \"-1\""             },
         {", 'rope_theta': [1]",                                                   "key \"rope_theta\" is \"[1]\""            },
+        {", 'rms_norm_eps': -0.5",                                                "key \"rms_norm_eps\" is \"-0.5\""         },
         {", 'clip_qkv': 0",                                                       "key \"clip_qkv\" is \"0\""                },
         {", 'quantization_config': {'quant_method': 'gptq', 'bits': 4}",
          "weights quantised by \"gptq\" cannot be run"                                                                       },
