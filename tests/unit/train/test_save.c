@@ -339,8 +339,6 @@ int main(void)
         TEST(only_the_optimizer_of_a_run_goes_on_with_it),
         TEST(a_state_without_an_optimizer_is_of_adamw),
         TEST(sgd_saves_what_it_keeps),
-}
-
         TEST(a_run_of_another_model_is_not_taken_up),
         TEST(missing_moments_are_named),
     };
