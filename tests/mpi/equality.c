@@ -440,14 +440,14 @@ static bool is_refused_rightly(const trial *t, const char *what)
 /* false: it was refused, as it should be or not. */
 static bool open_trial(const trial *t)
 {
-    static const sw_optimizer optimizers[] = {
-        {SW_OPTIMIZER_ADAMW, .lr = 1e-3, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95,               .eps = 1e-3, .clip = 0.5},
-        {SW_OPTIMIZER_SGD_MOMENTUM,       .lr = 0.1,                 .decay = 0.1,     .beta1 = 0.9,  .clip = 0.5},
-    };
+    static const sw_optimizer adamw = {SW_OPTIMIZER_ADAMW, .lr = 1e-3,  .decay = 0.1, .beta1 = 0.9,
+                                       .beta2 = 0.95,      .eps = 1e-3, .clip = 0.5};
+    static const sw_optimizer sgd = {SW_OPTIMIZER_SGD_MOMENTUM, .lr = 1e-2, .decay = 0.1, .beta1 = 0.9,
+                                     .clip = 0.5};
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_error err = {0};
 
-    optimizer = &optimizers[(t->mesh->how & SGD) != 0];
+    optimizer = (t->mesh->how & SGD) != 0 ? &sgd : &adamw;
     c.n_tokens = TOKENS;
     c.form = t->form;
     c.order = t->order;
