@@ -207,6 +207,10 @@ static sw_status check_features(const sw_config *config, sw_error *err)
         if (a->layer_kinds[i] == SW_LAYER_LINEAR)
             return SW_FAIL(err, SW_E_FORMAT, "only layers with attention can be run",
                            "config.json: layer %u is a state-space or linear-attention mixer", i);
+        if (a->layer_kinds[i] == SW_LAYER_WINDOW && config->family->decoder->window == SW_WINDOW_NEVER)
+            return SW_FAIL(err, SW_E_FORMAT, "this form of the family can be planned but not run",
+                           "config.json: layer %u looks through a window, and family %s runs without", i,
+                           config->family->name);
     }
     return SW_OK;
 }

@@ -130,6 +130,23 @@ static void queries_that_grow_with_their_position_are_refused_by_key(void **stat
     sw_model_close(model);
 }
 
+/* OLMo 3, which also scales the rotary embedding of its other layers alone. */
+static void windows_that_a_family_does_not_run_with_are_refused(void **state)
+{
+    sw_model *model = tiny_open("'model_type': 'olmo3', 'sliding_window': 8, 'layer_types': "
+                                "['full_attention', 'sliding_attention', 'full_attention', "
+                                "'full_attention']" SIZES,
+                                NULL);
+    sw_net_settings settings = {0};
+    sw_error err = {0};
+
+    (void)state;
+    assert_int_equal(sw_net_settings_read(&settings, model, &err), SW_E_FORMAT);
+    assert_string_equal(err.what,
+                        "config.json: layer 1 looks through a window, and family olmo2 runs without");
+    sw_model_close(model);
+}
+
 static void layers_look_through_windows_as_their_family_has_it(void **state)
 {
     (void)state;
@@ -181,6 +198,7 @@ int main(void)
         cmocka_unit_test(gpt2_may_leave_scores_alone_or_scale_them_by_layer),
         cmocka_unit_test(a_number_that_is_null_is_not_what_the_class_assumes),
         cmocka_unit_test(queries_that_grow_with_their_position_are_refused_by_key),
+        cmocka_unit_test(windows_that_a_family_does_not_run_with_are_refused),
         cmocka_unit_test(layers_look_through_windows_as_their_family_has_it),
         cmocka_unit_test(layers_turn_unless_a_list_or_a_period_says_otherwise),
     };
