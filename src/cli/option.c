@@ -181,7 +181,8 @@ sw_status sw_arguments_u32(const sw_arguments *arguments, uint32_t row, uint32_t
     (void)snprintf(range, sizeof range, "give a number from %" PRIu32 " to %" PRIu32, least, most);
     for (const char *at = text; *at != '\0'; at++) {
         if (*at < '0' || *at > '9')
-            return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: '%.40s' is not a number", name, text);
+            return SW_FAIL(err, SW_E_ARGUMENT, range, "option --%s: '%.40s' is not a whole number", name,
+                           text);
         if (value <= most) /* further digits cannot make it legal again */
             value = value * 10 + (uint64_t)(*at - '0');
     }

@@ -183,9 +183,9 @@ static void a_number_is_checked_against_its_range(void **state)
         {"--ep 0",                       "option --ep: 0 is out of range",                       0         },
         {"--ep 4294967296",              "option --ep: 4294967296 is out of range",              0         },
         {"--ep 99999999999999999999999", "option --ep: 99999999999999999999999 is out of range", 0         },
-        {"--ep -1",                      "option --ep: '-1' is not a number",                    0         },
-        {"--ep 1x",                      "option --ep: '1x' is not a number",                    0         },
-        {"--ep=+1",                      "option --ep: '+1' is not a number",                    0         },
+        {"--ep -1",                      "option --ep: '-1' is not a whole number",              0         },
+        {"--ep 1x",                      "option --ep: '1x' is not a whole number",              0         },
+        {"--ep=+1",                      "option --ep: '+1' is not a whole number",              0         },
     };
     for (size_t i = 0; i < SW_COUNT(cases); i++) {
         line l;
