@@ -304,15 +304,16 @@ static inline void compare_gradient(uint32_t i, double scale)
 }
 
 /* What a gradient's differences are relative to: its largest, or a little of the largest of all. Terms of the
- * size of the largest may cancel, to zero in the bias of keys, and leave what rounding one of them leaves: no
- * difference below that counts. In F32 that is more of the largest than a thousandth times the tolerance, in
- * F64 far less. */
+ * size of the largest may cancel, to zero in the bias of keys, and leave what rounding each of them leaves,
+ * of each rank whose part is summed: no difference below that counts. In F32 that is more of the largest than
+ * a thousandth times the tolerance, in F64 far less. */
 static inline double scale_of(uint32_t i, double largest)
 {
     const sw_parameter *p = &c.whole->parameters[i];
     double own = rank_case_scale(&c.ranks, gradient_of(p), sw_tensor_elems(p->tensor));
     double roundoff = c.ranks.dtype == SW_DTYPE_F64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
-    return fmax(own, fmax(1e-3, roundoff / c.ranks.tolerance) * largest);
+    uint32_t n_parts = sw_mesh_axis_size(c.mesh, SW_AXIS_DP) * sw_mesh_axis_size(c.mesh, SW_AXIS_CP);
+    return fmax(own, fmax(1e-3, n_parts * roundoff / c.ranks.tolerance) * largest);
 }
 
 /* The largest gradient of the whole net; *square gets the sum of their squares. */
