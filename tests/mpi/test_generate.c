@@ -30,7 +30,7 @@ static void open_net(bench *b, const char *path, const char *axes, uint32_t ep, 
     sw_plan_options options = SW_PLAN_OPTIONS_INIT;
     sw_error err = {0};
 
-    *b = (bench){NULL};
+    *b = (bench){0};
     if (axes == NULL) {
         train_must(sw_weights_open(&b->weights, path, &err), &err);
     } else {
