@@ -169,19 +169,25 @@ static sw_status create_beside(int *file, char **name, const char *path, sw_erro
     return *file < 0 ? fail_io(err, path, "create", errno) : SW_OK;
 }
 
+char *sw_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 1 : (size_t)(slash - path) + 1;
+    char *folder = sw_alloc(n + 1);
+
+    if (folder == NULL)
+        return NULL;
+    memcpy(folder, slash == NULL ? "." : path, n);
+    folder[n] = '\0';
+    return folder;
+}
+
 /* Make the new name itself last. Some filesystems cannot sync a folder: the file is complete all the same. */
 static void sync_folder_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? NULL : sw_alloc((size_t)(slash - path) + 2);
-    int file = -1;
+    char *folder = sw_folder_of(path);
+    int file = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (folder != NULL) {
-        memcpy(folder, path, (size_t)(slash - path) + 1);
-        folder[slash - path + 1] = '\0';
-    }
-    if (slash == NULL || folder != NULL)
-        file = open(slash == NULL ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file >= 0)
         (void)fsync(file);
     close_file(&file);

@@ -41,6 +41,9 @@ typedef enum sw_file_kind {
 } sw_file_kind;
 sw_file_kind sw_file_kind_of(const char *path); /* follows symlinks */
 
+/* The folder that a path is in, with its slash, "." for a bare name. On the heap; NULL: no memory. */
+char *sw_folder_of(const char *path);
+
 /* Write bytes to a temporary name beside `path`, sync, rename over it. The old file stays on failure. */
 sw_status sw_file_write_atomic(const char *path, const void *bytes, size_t n_bytes, sw_error *err);
 

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/disk.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "checkpoint/replace.h"
 
@@ -68,13 +69,10 @@ static const char *base_of(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* The folder that a path is in: "." or with its slash. */
 static sw_status folder_of(char **out, const char *path, sw_error *err)
 {
-    SW_TRY(join(out, base_of(path) == path ? "." : path, "", "", err));
-    if (base_of(path) != path)
-        (*out)[base_of(path) - path] = '\0';
-    return SW_OK;
+    *out = sw_folder_of(path);
+    return *out != NULL ? SW_OK : SW_FAIL(err, SW_E_NO_MEMORY, "", "no memory for the folder of %s", path);
 }
 
 static sw_status take_out(sw_publication *publication, const char *out, sw_error *err)

@@ -134,6 +134,7 @@ static sw_status read_schedule(training *t, sw_error *err)
     return SW_OK;
 }
 
+// clang-format off
 /* What --optimizer says: what it is when nothing else is given, and options that are not its own. */
 static const struct {
     const char *name;
@@ -141,11 +142,16 @@ static const struct {
     uint32_t n_others;
     uint32_t others[3];
 } optimizers[] = {
-    {"adamw",
-     {SW_OPTIMIZER_ADAMW, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0},
-     1,                                                                                            {OPT_MOMENTUM}                      },
-    {"sgd",   {SW_OPTIMIZER_SGD, .decay = 0.1, .clip = 1.0},                                    3, {OPT_BETA1, OPT_BETA2, OPT_ADAM_EPS}},
+    {.name = "adamw",
+     .usual = {SW_OPTIMIZER_ADAMW, .decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .clip = 1.0},
+     .n_others = 1,
+     .others = {OPT_MOMENTUM}},
+    {.name = "sgd",
+     .usual = {SW_OPTIMIZER_SGD, .decay = 0.1, .clip = 1.0},
+     .n_others = 3,
+     .others = {OPT_BETA1, OPT_BETA2, OPT_ADAM_EPS}},
 };
+// clang-format on
 
 static sw_status choose_optimizer(const sw_arguments *arguments, sw_optimizer *out, sw_error *err)
 {

@@ -156,23 +156,9 @@ static bool ends_with(const char *text, const char *tail)
     return n >= k && strcmp(text + n - k, tail) == 0;
 }
 
-/* The folder of a file, "." for a bare name. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    size_t n = slash == NULL ? 1 : (size_t)(slash - path) + 1;
-    char *folder = sw_alloc(n + 1);
-
-    if (folder == NULL)
-        return NULL;
-    memcpy(folder, slash == NULL ? "." : path, n);
-    folder[n] = '\0';
-    return folder;
-}
-
 static sw_status read_file(sw_model *model, const char *path, sw_error *err)
 {
-    char *folder SW_AUTO(drop_text) = folder_of(path);
+    char *folder SW_AUTO(drop_text) = sw_folder_of(path);
 
     if (folder == NULL)
         return no_memory(err, path);

@@ -109,17 +109,10 @@ static sw_status resume(sw_trainer *trainer, const sw_weights *checkpoint, sw_er
 /* The config of a folder, or beside a file, on the heap; NULL without memory. */
 static char *config_path(const char *model)
 {
-    const char *slash = strrchr(model, '/');
-
     if (sw_file_kind_of(model) == SW_FILE_FOLDER)
         return sw_path_in(model, "config.json");
-    if (slash == NULL)
-        return sw_path_in(".", "config.json");
-    char *folder SW_AUTO(drop_text) = sw_path_in(model, "");
-    if (folder == NULL)
-        return NULL;
-    folder[slash - model] = '\0';
-    return sw_path_in(folder, "config.json");
+    char *folder SW_AUTO(drop_text) = sw_folder_of(model);
+    return folder == NULL ? NULL : sw_path_in(folder, "config.json");
 }
 
 sw_status sw_train_resume_check(const char *checkpoint, const char *model, sw_error *err)

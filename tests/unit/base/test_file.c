@@ -243,6 +243,30 @@ static void a_left_over_temporary_name_is_no_obstacle(void **state)
     assert_content(in_folder(stale), "stale");
 }
 
+static void the_folder_of_a_path_is_what_its_last_name_is_in(void **state)
+{
+    static const struct {
+        const char *path;
+        const char *folder;
+    } rows[] = {
+        {"/a/b.txt", "/a/" },
+        {"/b",       "/"   },
+        {"a/b/",     "a/b/"},
+        {"b",        "."   },
+        {"",         "."   },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SW_COUNT(rows); i++) {
+        char *got = sw_folder_of(rows[i].path);
+        assert_string_equal(got, rows[i].folder);
+        sw_free(got);
+    }
+    sw_alloc_fail_at(1);
+    assert_null(sw_folder_of("a/b"));
+    sw_alloc_fail_at(0);
+}
+
 static void a_git_lfs_pointer_is_recognised(void **state)
 {
     (void)state;
@@ -265,6 +289,7 @@ int main(void)
         cmocka_unit_test_teardown(a_failed_write_leaves_nothing_behind, empty_folder),
         cmocka_unit_test_teardown(that_nothing_can_be_written_is_known_before, empty_folder),
         cmocka_unit_test_teardown(a_left_over_temporary_name_is_no_obstacle, empty_folder),
+        cmocka_unit_test(the_folder_of_a_path_is_what_its_last_name_is_in),
         cmocka_unit_test(a_git_lfs_pointer_is_recognised),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -86,16 +86,23 @@ static void what_is_saved_is_a_checkpoint_for_every_tool(void **state)
     sw_buffer_clear(&text);
 }
 
+/* A run with these options, saved before its first step. */
+static void save_beginning(const sw_train_options *options)
+{
+    train_bench b;
+
+    train_open(&b, "model", SW_DTYPE_F32, options);
+    save(&b, "saved", false);
+    train_close(&b);
+}
+
 static void the_config_says_what_stands_beside_it(void **state)
 {
     sw_train_options options = train_usual_options();
-    train_bench b;
 
     (void)state;
     scratch_edit("model/config.json", "float32", "bfloat16"); /* the headers are the truth */
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     sw_buffer text = scratch_read("saved/config.json");
     assert_non_null(strstr(sw_buffer_text(&text), "\"float32\""));
     sw_buffer_clear(&text);
@@ -198,12 +205,9 @@ static void expect_no_resume(const sw_train_options *options, const char *what)
 static void only_the_same_run_goes_on(void **state)
 {
     sw_train_options options = train_usual_options();
-    train_bench b;
 
     (void)state;
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     options.seed = 10;
     expect_no_resume(&options, "its run had 9 for --seed, now it is 10");
     options = train_usual_options();
@@ -224,13 +228,10 @@ static void only_the_same_run_goes_on(void **state)
 static void only_the_optimizer_of_a_run_goes_on_with_it(void **state)
 {
     sw_train_options options = train_usual_options();
-    train_bench b;
 
     (void)state;
     options.optimizer.kind = SW_OPTIMIZER_SGD_MOMENTUM;
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     options.optimizer.kind = SW_OPTIMIZER_ADAMW;
     expect_no_resume(&options, "saved: its run had sgd with momentum for --optimizer, now it is adamw");
     options.optimizer.kind = SW_OPTIMIZER_SGD;
@@ -249,9 +250,7 @@ static void a_state_without_an_optimizer_is_of_adamw(void **state)
     train_bench b;
 
     (void)state;
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     scratch_edit("saved/training_state.json", ",\n \"optimizer\": \"adamw\"", "");
     resume(&b, "saved", SW_DTYPE_F32, &options);
     train_close(&b);
@@ -285,13 +284,10 @@ static void sgd_saves_what_it_keeps(void **state)
 static void a_run_of_another_model_is_not_taken_up(void **state)
 {
     sw_train_options options = train_usual_options();
-    train_bench b;
     sw_error err = {0};
 
     (void)state;
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     train_must(sw_train_resume_check(scratch("saved"), scratch("model"), &err), &err);
     train_must(sw_train_resume_check(scratch("saved"), scratch("gone"), &err), &err);
     train_must(sw_train_resume_check(scratch("saved"), scratch("model/model.safetensors"), &err), &err);
@@ -306,12 +302,9 @@ static void a_run_of_another_model_is_not_taken_up(void **state)
 static void missing_moments_are_named(void **state)
 {
     sw_train_options options = train_usual_options();
-    train_bench b;
 
     (void)state;
-    train_open(&b, "model", SW_DTYPE_F32, &options);
-    save(&b, "saved", false);
-    train_close(&b);
+    save_beginning(&options);
     scratch_remove("saved/optimizer-00001-of-00001.safetensors");
     expect_no_resume(&options, "saved: optim.m.model.embed_tokens.weight is missing");
 }
